@@ -168,6 +168,30 @@ func TestCloseSaysTheSameAgain(t *testing.T) {
 	}, fault.Fault{Op: fault.Close, Err: syscall.EIO})
 }
 
+// TestCloseContextEndsWithItsContext has a call of the file take an hour and fail, and asks Close for what became of it.
+func TestCloseContextEndsWithItsContext(t *testing.T) {
+	for _, op := range []fault.Op{fault.Write, fault.Sync, fault.Close} {
+		inBubble(t, "buffer=4KiB,sync=close", func(t *testing.T, w *holdfast.Writer, _ *fault.File) {
+			put(t, w, 3)
+			start, mine := time.Now(), errors.New("mine")
+			ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, mine)
+			defer cancel()
+			if err := w.CloseContext(ctx); !errors.Is(err, mine) || time.Since(start) != time.Minute {
+				t.Errorf("CloseContext = %v after %v, and its context ended after a minute", err, time.Since(start))
+			}
+			if n, err := w.Write([]byte("x")); n != 0 || !errors.Is(err, holdfast.ErrClosed) {
+				t.Errorf("Write = %d, %v", n, err)
+			}
+			if err := w.Close(); !errors.Is(err, syscall.EIO) || time.Since(start) != time.Hour {
+				t.Errorf("Close = %v after %v, want the failure after an hour", err, time.Since(start))
+			}
+			if err := w.CloseContext(t.Context()); !errors.Is(err, syscall.EIO) {
+				t.Errorf("CloseContext of a closed Writer = %v", err)
+			}
+		}, fault.Fault{Op: op, Times: 1, Delay: time.Hour, Err: syscall.EIO})
+	}
+}
+
 func TestClosesAtTheSameTimeCloseOnce(t *testing.T) {
 	onEveryPolicy(t, func(s *stage) {
 		s.takes(3)(s.w.Write([]byte("abc")))

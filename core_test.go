@@ -100,6 +100,26 @@ func TestTruncatedUnderneathLeavesNoHole(t *testing.T) {
 	}
 }
 
+// TestZeroWriterRefusesEveryCall, also one that has nothing to write or to wait for.
+func TestZeroWriterRefusesEveryCall(t *testing.T) {
+	var w holdfast.Writer
+	calls := callsOf(&w)
+	calls["Write of nothing"] = func() error { _, err := w.Write(nil); return err }
+	calls["Enqueue of nothing"] = func() error { _, err := w.Enqueue(nil); return err }
+	calls["ReadFrom of nothing"] = func() error { _, err := w.ReadFrom(strings.NewReader("")); return err }
+	calls["WaitDurable of nothing"] = func() error { return w.WaitDurable(context.Background(), 0) }
+	calls["CloseContext"] = func() error { return w.CloseContext(context.Background()) }
+	for name, call := range calls {
+		if err := call(); err == nil || !strings.Contains(err.Error(), "has no file") {
+			t.Errorf("%s = %v", name, err)
+		}
+	}
+	w.OnError(func(err error) { t.Error(err) })
+	if s := w.Stats(); s.Writes != 0 || w.Written() != 0 || w.Flushed() != 0 || w.Durable() != 0 || w.Err() != nil {
+		t.Errorf("%+v, Err = %v", s, w.Err())
+	}
+}
+
 // TestNoWriterStarvesWhereEachWriteHasASync has 64 goroutines write for some hundred
 // syncs each. On its disk a goroutine that comes back at once finds the turn free.
 func TestNoWriterStarvesWhereEachWriteHasASync(t *testing.T) {

@@ -2,6 +2,7 @@ package holdfast_test
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"testing"
 
@@ -14,6 +15,18 @@ func TestWriterKeepsThePromises(t *testing.T) {
 	o := crashsuite.Opener{
 		Name: "Writer",
 		Open: func(g *crashsuite.Ground) (crashsuite.Subject, error) { return openWriter(g) },
+		Slow: true,
+		AtRisk: func(err error) int64 {
+			var write *holdfast.WriteError
+			var sync *holdfast.SyncError
+			switch {
+			case errors.As(err, &write):
+				return write.AtRisk
+			case errors.As(err, &sync):
+				return sync.AtRisk
+			}
+			return 0
+		},
 		Read: func(_ *testing.T, files map[string][]byte) ([][]byte, error) {
 			return crashsuite.Lines(files["log"]), nil
 		},

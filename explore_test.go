@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/fault"
+	"github.com/holdfast-go/holdfast/internal/racetest"
 )
 
 var (
@@ -25,8 +27,7 @@ var (
 	exploreLimit = flag.Int("explore.limit", 0, "at most how many executions the explorer makes of each configuration; 0 takes the default")
 )
 
-// A configuration is what the explorer explores: the calls of some goroutines on a Writer, and how
-// often its file does what at most.
+// A configuration is what the explorer explores: the calls of some goroutines on a Writer.
 //
 // A script has one word for each call. A letter says which: w is a Write and e an Enqueue, each of so
 // many bytes; d is an Enqueue and a WaitDurable, and c the same with a context that may end any time;
@@ -57,11 +58,14 @@ var (
 		"buffer=16B,flush=1ms/4B,sync=2ms",
 	}
 	exploreScripts = [][]string{
+		{"w20", "f"},
+		{"d6", "s"},
+		{"w6", "x"},
 		{"w6 w6 w6 w6", "w10 w10 w10"},
 		{"w6 w6", "w24 w4", "f s"},
 		{"d6 d6", "c6", "s w6"},
 		{"e6 w24", "w24 e6", "w10"},
-		{"w12 w12 w12", "w20", "x"},
+		{"w12 w12 w12", "w20", "w12 w12", "x"},
 		{"w12 s", "c20 w4", "d6"},
 	}
 )
@@ -71,8 +75,8 @@ var (
 // ends and how, and when time passes. Whatever it chooses, no call waits while no call of the file is
 // on its way, and the file has the bytes it must have.
 //
-// It runs an execution again and again, each time with other choices: first random ones, then all
-// those that differ in one choice from the ordinary order, in two, and so on. In the ordinary order
+// It makes an execution again and again, each time with other choices: first all those that differ in
+// one choice from the ordinary order, in two, and so on, then random ones. In the ordinary order
 // goroutines go on as far as they can before a call of the file ends.
 func TestExplore(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // so that an execution can be repeated
@@ -80,10 +84,12 @@ func TestExplore(t *testing.T) {
 		replay(t, *exploreCase)
 		return
 	}
-	limit, seed := 600, *exploreSeed
+	limit, seed := 1000, *exploreSeed
 	switch {
 	case *exploreLimit > 0:
 		limit = *exploreLimit
+	case racetest.Enabled: // one goroutine at a time runs
+		limit = 30
 	case testing.Short():
 		limit = 100
 	}
@@ -94,46 +100,43 @@ func TestExplore(t *testing.T) {
 	for _, policy := range explorePolicies {
 		for i, scripts := range exploreScripts {
 			all++
-			x := &exploration{t: t, configuration: configuration{policy, scripts}, left: limit}
-			if x.randomly(rand.New(rand.NewPCG(seed, uint64(i))), limit/2) && x.systematically() {
+			x := &exploration{t: t, configuration: configuration{policy, scripts}}
+			if x.systematically(limit / 2) {
 				exhausted++
+			} else {
+				x.randomly(rand.New(rand.NewPCG(seed, uint64(i))), limit)
 			}
-			executions += limit - x.left
+			executions += x.made
 		}
 	}
 	t.Logf("%d executions of %d configurations, %d of these exhausted, -explore.seed=%d", executions, all, exhausted, seed)
 }
 
-// An exploration makes executions of one configuration.
+// An exploration makes executions of one configuration, until one is bad.
 type exploration struct {
 	t *testing.T
 	configuration
-	left int // how many more executions
+	made int
+	bad  bool
 }
 
-// randomly makes some executions, and reports whether all were good.
-func (x *exploration) randomly(r *rand.Rand, n int) bool {
-	for range n {
-		x.left--
-		if !x.execute(func(options int) int { return r.IntN(options) }) {
-			return false
-		}
+func (x *exploration) randomly(r *rand.Rand, limit int) {
+	for x.made < limit && !x.bad {
+		x.execute(func(options int) int { return r.IntN(options) })
 	}
-	return true
 }
 
-// systematically reports whether all executions have been made and were good.
-func (x *exploration) systematically() bool {
+// systematically reports whether it has made all executions.
+func (x *exploration) systematically(limit int) bool {
 	for most, cut := 0, true; cut; most++ {
 		cut = false
 		for plan := []int{}; plan != nil; {
-			if x.left == 0 {
+			if x.made >= limit || x.bad {
 				return false
 			}
-			x.left--
 			var taken, counts []int
 			others := 0
-			ok := x.execute(func(options int) (choice int) {
+			x.execute(func(options int) (choice int) {
 				if options > 1 && others == most {
 					options, cut = 1, true
 				}
@@ -146,9 +149,6 @@ func (x *exploration) systematically() bool {
 				taken, counts = append(taken, choice), append(counts, options)
 				return choice
 			})
-			if !ok {
-				return false
-			}
 			last := len(taken) - 1
 			for last >= 0 && taken[last]+1 >= counts[last] {
 				last--
@@ -158,10 +158,10 @@ func (x *exploration) systematically() bool {
 			}
 		}
 	}
-	return true
+	return !x.bad
 }
 
-// replay makes one execution: policy/script/…/choices.
+// replay makes one execution: policy;script;…;choices.
 func replay(t *testing.T, text string) {
 	parts := strings.Split(text, ";")
 	if len(parts) < 3 {
@@ -178,8 +178,8 @@ func replay(t *testing.T, text string) {
 	})
 }
 
-// execute makes one execution and reports whether it was good.
-func (x *exploration) execute(choose func(options int) int) bool {
+func (x *exploration) execute(choose func(options int) int) {
+	x.made++
 	var choices []string
 	e := &execution{}
 	hang := time.AfterFunc(time.Minute, func() { panic(fmt.Sprintf("hangs: %v, %v", x.configuration, e.trace)) })
@@ -191,10 +191,10 @@ func (x *exploration) execute(choose func(options int) int) bool {
 	}
 	problem := e.inBubble(x.t, x.configuration)
 	if problem != "" {
+		x.bad = true
 		words := append(append([]string{x.policy}, x.scripts...), strings.Join(choices, " "))
 		x.t.Errorf("go test . -run '^TestExplore$' -explore.case='%s'\n%s\n%s", strings.Join(words, ";"), strings.Join(e.trace, "\n"), problem)
 	}
-	return problem == ""
 }
 
 // An execution is one order of all that may happen.
@@ -207,8 +207,9 @@ type execution struct {
 	clients []*client
 
 	shorts, full, syncFailures, ticks int
-	longest                           time.Duration // that a sync took
-	moved                             time.Time     // when something other than time has happened
+	failures                          [mostFull]struct{ at, told int } // when a Write failed, and when a call returned that
+	longest                           time.Duration                    // that a sync took
+	moved                             time.Time                        // when something other than time has happened
 
 	mu       sync.Mutex
 	problems []string
@@ -249,8 +250,10 @@ func (e *execution) inBubble(t *testing.T, c configuration) (problem string) {
 			close(c.start)
 		}
 		synctest.Wait()
-		if runtime.NumGoroutine() != before && len(e.problems) == 0 {
-			e.wrong("after Close goroutines are left:\n%s", bubble())
+		if runtime.NumGoroutine() != before && len(e.problems) == 0 { // or one of an earlier test has ended
+			if left := bubble(); left != "" {
+				e.wrong("after Close goroutines are left:\n%s", left)
+			}
 		}
 	})
 	return ""
@@ -279,10 +282,10 @@ func (e *execution) run() {
 
 func (e *execution) take(s step) {
 	e.trace = append(e.trace, s.name)
-	s.do()
 	if s.name != "tick" {
 		e.moved = time.Now()
 	}
+	s.do()
 }
 
 // A step is what may happen next.
@@ -318,7 +321,11 @@ func (e *execution) steps() (steps []step) {
 		add("short write", func() { e.shorts++; write.end <- outcome{take: len(write.p) / 2} })
 	}
 	if write != nil && e.full < mostFull {
-		add("disk full", func() { e.full++; write.end <- outcome{take: len(write.p) / 2, err: syscall.ENOSPC} })
+		add("disk full", func() {
+			e.failures[e.full].at = len(e.trace)
+			e.full++
+			write.end <- outcome{take: len(write.p) / 2, err: &fault.Error{Op: fault.Write, N: e.full, Err: syscall.ENOSPC}}
+		})
 	}
 	if sync != nil && e.syncFailures < mostSyncFailures {
 		add("sync fails", func() { e.syncFailures++; e.synced(sync, syscall.EIO) })
@@ -356,6 +363,17 @@ func (e *execution) waiting() string {
 func (e *execution) check() {
 	if e.idles() && time.Since(e.moved) >= 3*e.longest {
 		e.wrong("hangs: these wait while the file does nothing: %s\n%s", e.waiting(), bubble())
+	}
+	if e.closed && !e.policy.Sync.Waits() {
+		writes := 0
+		for _, c := range e.clients {
+			if _, idle := c.idle(); !idle && (c.calls[0][0] == 'w' || c.calls[0][0] == 'e') {
+				writes++
+			}
+		}
+		if writes > 1 {
+			e.wrong("Close has begun, and more than the one that may be writing wait on: %s", e.waiting())
+		}
 	}
 	e.watermarks()
 }
@@ -516,7 +534,6 @@ func (c *client) next(call string) {
 // cancelled ends the context of a call, which must return then.
 func (c *client) cancelled() {
 	c.cancel()
-	c.cancel = nil
 	synctest.Wait()
 	if _, idle := c.idle(); !idle {
 		c.wrong("%d: %s goes on though its context has ended", c.number, c.calls[0])
@@ -533,19 +550,21 @@ func (c *client) run() {
 	}
 }
 
-func (c *client) call(call string) {
+func (c *client) call(call string) (err error) {
 	w := c.w
 	size, _ := strconv.Atoi(call[1:])
-	claim := func(err error, kernel, disk int64) {
+	claim := func(kernel, disk int64) {
 		if hasKernel, hasDisk := c.f.has(); err == nil && (int64(hasKernel) < kernel || int64(hasDisk) < disk) {
 			c.wrong("%d: %s returned nil; the kernel has %d bytes and the disk %d, and the call says %d and %d", c.number, call, hasKernel, hasDisk, kernel, disk)
 		}
 	}
-	written := w.Written()
+	written, began := w.Written(), len(c.trace)
+	defer func() { c.told(call, err, began) }()
 	switch call[0] {
 	case 'w':
 		r, p := c.make(size)
-		n, err := w.Write(p)
+		var n int
+		n, err = w.Write(p)
 		r.taken = n
 		if n < size && err == nil || n > 0 && err != nil && size <= int(c.policy.Buffer) && !c.policy.Sync.Waits() {
 			c.wrong("%d: %s returned %d, %v", c.number, call, n, err)
@@ -555,7 +574,8 @@ func (c *client) call(call string) {
 		}
 	case 'e', 'd', 'c':
 		r, p := c.make(size)
-		end, err := w.Enqueue(p)
+		var end int64
+		end, err = w.Enqueue(p)
 		switch {
 		case err == nil:
 			r.taken = size
@@ -563,7 +583,7 @@ func (c *client) call(call string) {
 			r.taken = unknown
 		}
 		if err != nil || call[0] == 'e' {
-			return
+			return err
 		}
 		ctx := context.Background()
 		if call[0] == 'c' {
@@ -574,19 +594,42 @@ func (c *client) call(call string) {
 			c.cancel = cancel
 			c.mu.Unlock()
 		}
-		claim(w.WaitDurable(ctx, end), end, end)
+		err = w.WaitDurable(ctx, end)
+		claim(end, end)
 	case 'f':
-		claim(w.Flush(), written, 0)
+		err = w.Flush()
+		claim(written, 0)
 	case 's':
-		claim(w.Sync(), written, written)
+		err = w.Sync()
+		claim(written, written)
 	case 'x':
-		err := w.Close()
+		err = w.Close()
 		var failed *holdfast.WriteError
 		if errors.As(err, &failed) {
 			c.lost = true
 		} else if err == nil && w.Flushed() < w.Written() {
 			c.wrong("Close returned nil, and not every byte was flushed")
 		}
+	}
+	return err
+}
+
+// told checks that a call returns no failure that was over when it was made, and that a call had
+// returned then already. Where a Write waits, no such failure comes from the background.
+func (c *client) told(call string, err error, began int) {
+	var failed *fault.Error
+	if !errors.As(err, &failed) || call == "x" || !c.policy.Sync.Waits() {
+		return
+	}
+	c.mu.Lock()
+	x := &c.failures[failed.N-1]
+	again := x.told > 0 && x.told < began && x.at < began
+	if x.told == 0 {
+		x.told = len(c.trace)
+	}
+	c.mu.Unlock()
+	if again {
+		c.wrong("%d: %s returns a failure that is over, and that an earlier call has returned: %v", c.number, call, err)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,6 +20,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/fault"
 	"github.com/holdfast-go/holdfast/internal/isolate"
+	"github.com/holdfast-go/holdfast/internal/policies"
 	"github.com/holdfast-go/holdfast/internal/racetest"
 )
 
@@ -46,32 +48,18 @@ func TestMain(m *testing.M) {
 
 // faultPolicies are small, so that a short workload meets every way through a Writer:
 //   - records smaller than the buffer, as large, and larger
+//   - a sync that is due before the flush
 //   - a buffer large enough to be flushed by another goroutine
-var faultPolicies = []string{
-	"buffer=0,sync=never",
-	"buffer=16B,sync=never",
-	"buffer=100B,sync=never",
-	"buffer=1KiB,sync=never",
-	"buffer=64KiB,sync=never",
-	"buffer=32B,flush=10ms,sync=never",
-	"buffer=4KiB,flush=5ms,sync=never",
-	"buffer=0,sync=10ms",
-	"buffer=32B,sync=10ms",
-	"buffer=32B,flush=3ms,sync=10ms",
-	"buffer=1KiB,flush=10ms,sync=3ms",
-	"buffer=32KiB,flush=2ms,sync=5ms",
-	"buffer=0,sync=close",
-	"buffer=1KiB,sync=close",
-	"buffer=0,sync=group",
-	"buffer=64B,sync=group",
-	"buffer=64B,flush=5ms,sync=group",
-	"buffer=32KiB,sync=group",
-	"buffer=0,sync=each",
-	"buffer=64B,sync=each",
-	"buffer=0,sync=40B",
-	"buffer=32B,sync=64B",
-	"buffer=1KiB,flush=3ms/100B,sync=10ms/200B",
-	"buffer=64B,flush=16B,sync=close",
+var faultPolicies = append(pairTexts(), "buffer=1KiB,flush=10ms,sync=3ms", "buffer=32KiB,flush=2ms,sync=5ms")
+
+// pairTexts returns the policies in which every two choices meet. A workload has all shapes of calls.
+func pairTexts() (texts []string) {
+	for _, c := range policies.Pairs() {
+		if text := c.Policy.String(); !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+	}
+	return texts
 }
 
 // A faultKind makes what goes wrong at the nth call of one kind.

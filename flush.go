@@ -11,8 +11,8 @@ import (
 // A fill is the block that Writes fill: the accepted bytes that no flush has begun with. It
 // grows with what it holds, up to the policy's Buffer. The Writer's lock guards it.
 type fill struct {
-	// The next byte goes to buf[pos]. Write may copy up to limit without a look at
-	// anything else; -1 makes every Write look.
+	// The next byte goes to buf[pos]. Write may copy without a look at anything else while pos stays
+	// below limit; 0 makes every Write look.
 	pos, limit int
 	buf        []byte
 	writes     int64 // how many were accepted
@@ -38,6 +38,7 @@ type flusher struct {
 	stuck    bool   // the last flush failed, and out holds what it left
 	out      []byte // follows what is flushed, and stands before fill; block is all the memory of it
 	block    []byte
+	last     int   // how many bytes the last flush began with: the next block has room for as many at once
 	flushed  int64 // an offset; fill.base is out's length more
 
 	// While a large Write bypasses memory, exclusive is set and no call accepts bytes. The
@@ -83,7 +84,7 @@ func (w *Writer) makeRoomLocked(n int) error {
 
 // growLocked takes more memory. It makes it without the lock.
 func (w *Writer) growLocked(need int) {
-	size := min(reuse.Size(max(need, 4*len(w.fill.buf), len(w.flush.block))), int(w.policy.Buffer))
+	size := min(reuse.Size(max(need, 4*len(w.fill.buf), w.flush.last)), int(w.policy.Buffer))
 	block := reuse.Get(size)
 	if block == nil {
 		w.mu.Unlock()
@@ -161,7 +162,7 @@ func (w *Writer) beginFlushLocked() {
 	f := &w.flush
 	f.flushing = true
 	if len(f.out) == 0 {
-		f.out, f.block = w.fill.buf[:w.fill.pos], w.fill.buf
+		f.out, f.block, f.last = w.fill.buf[:w.fill.pos], w.fill.buf, w.fill.pos
 		w.fill.base += int64(w.fill.pos)
 		w.fill.buf, w.fill.pos = nil, 0
 	}
@@ -177,7 +178,8 @@ func (w *Writer) writeOutLocked(again bool) (err error) {
 		f.flushing = false
 		f.flushed += int64(n)
 		if f.out = f.out[n:]; len(f.out) == 0 {
-			w.letGoLocked()
+			reuse.Put(f.block) // whoever needs memory next takes it, or the garbage collector
+			f.out, f.block = nil, nil
 		}
 		if f.stuck = err != nil && len(f.out) > 0; err != nil {
 			err = w.writeErrorLocked(err, again && n == 0)
@@ -188,18 +190,6 @@ func (w *Writer) writeOutLocked(again bool) (err error) {
 	}()
 	n, err = w.writeFileLocked(f.out)
 	return err
-}
-
-// letGoLocked ends the use of a block that was flushed. If it was a full strip and nothing came meanwhile, the next
-// strip takes the same memory, which the caches hold. Else who needs it next takes it, or the garbage collector.
-func (w *Writer) letGoLocked() {
-	f := &w.flush
-	if w.fill.buf == nil && int(w.fill.base-f.flushed) >= w.strip/2 {
-		w.fill.buf = f.block
-	} else {
-		reuse.Put(f.block)
-	}
-	f.out, f.block = nil, nil
 }
 
 // writeFileLocked hands p to the file, and releases the lock meanwhile. Flushing is set.

@@ -4,9 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"io"
 	"net/url"
 	"os"
@@ -32,12 +29,12 @@ type room struct {
 // in it is a mistake, or a decision to be made here first. "." is the root. An
 // others of "…" leaves the choice of libraries to the room.
 var rooms = map[string]room{
-	".":         {"internal/age internal/deadline internal/distinct internal/entry internal/joinwindow internal/notify internal/reuse internal/spin internal/sys stats", "golang.org/x/sys"},
-	"files":     {". internal/age internal/deadline internal/distinct internal/joinwindow internal/notify " + shared + " internal/retry stats", "golang.org/x/sys"},
+	".":         {"internal/age internal/deadline internal/distinct internal/entry internal/commit internal/notify internal/reuse internal/spin internal/sys stats", "golang.org/x/sys"},
+	"files":     {". internal/age internal/deadline internal/distinct internal/commit internal/notify " + shared + " internal/retry stats", "golang.org/x/sys"},
 	"filecopy":  {". " + shared + " internal/retry", "golang.org/x/sys"},
 	"readahead": {". internal/sys", ""},
 	"stats":     {"", ""},
-	"wal":       {". internal/age internal/commit internal/deadline internal/durable internal/keyed internal/notify internal/sys internal/vfs stats", ""},
+	"wal":       {". internal/age internal/deadline internal/durable internal/commit internal/keyed internal/notify internal/sys internal/vfs stats", ""},
 
 	"drill":          {"", ""},
 	"drill/check":    {lab("diy"), ""},
@@ -57,7 +54,7 @@ var rooms = map[string]room{
 	"internal/age":        {"", ""},
 	"internal/deadline":   {"", ""},
 	"internal/distinct":   {"", ""},
-	"internal/joinwindow": {"", ""},
+	"internal/commit":     {"internal/sys", ""},
 	"internal/spin":       {"internal/sys", ""},
 	"internal/mountinfo":  {"", ""},
 	"internal/notify":     {"", ""},
@@ -65,6 +62,7 @@ var rooms = map[string]room{
 	"internal/fault":      {"internal/sys", ""},
 	"internal/isolate":    {"internal/mountinfo", "golang.org/x/sys"},
 	"internal/own":        {"internal/sys", ""},
+	"internal/crashsuite": {". internal/fault internal/isolate internal/sys internal/vfs", "golang.org/x/sys"},
 	"internal/policies":   {".", ""},
 	"internal/mutants":    {"", ""},
 
@@ -92,7 +90,7 @@ var rooms = map[string]room{
 	"internal/lab/uml":      {"internal/own internal/sys " + lab("volume"), "…"},
 	"internal/lab/fuselog":  {"", "golang.org/x/sys"},
 	"internal/lab/powercut": {". " + lab("fuselog") + " " + lab("prove") + " " + lab("volume"), "golang.org/x/sys"},
-	"internal/lab/prove":    {". filecopy files internal/fault internal/own internal/sys internal/vfs rotate " + lab("group syscallfault") + " wal", "golang.org/x/sys"},
+	"internal/lab/prove":    {". filecopy files internal/fault internal/own internal/sys internal/vfs rotate " + lab("group syscallfault") + " internal/policies wal", "golang.org/x/sys"},
 	"internal/lab/result":   {". internal/own " + lab("machine"), "…"},
 	"internal/lab/trial":    {". internal/own internal/sys internal/vfs " + lab("amount machine probe result stat") + " stats", "…"},
 	"internal/lab/study":    {". " + lab("amount chart machine probe result stat trial"), "…"},
@@ -166,7 +164,7 @@ func below(dir, names string) string {
 // testRooms is what every room's tests may import besides. It has processes of a test's own, the files
 // that fail, the statistics that judge, and what a fair measurement needs. It also has file systems of
 // a test's own, and what tests of several rooms share.
-var testRooms = "internal/acltest internal/fault internal/filetest internal/isolate internal/killtest internal/panictest internal/racetest internal/stoptest internal/terminaltest " +
+var testRooms = "internal/acltest internal/crashsuite internal/fault internal/filetest internal/isolate internal/killtest internal/panictest internal/policies internal/racetest internal/stoptest internal/terminaltest " +
 	lab("stat trial volume study/studytest")
 
 // testOthers is what every room's tests may import of other people's.
@@ -267,198 +265,6 @@ func TestImportsFollowTheLayout(t *testing.T) {
 			t.Errorf("the table has the room %s, but no system has its package", dir)
 		}
 	}
-}
-
-// The bounds of a package, beyond which a newcomer no longer knows it.
-const (
-	mostFiles = 25  // but for tests
-	mostNames = 150 // package-level, on all systems together
-)
-
-// larger are the packages beyond a bound, each with the reason why it is.
-var larger = map[string]string{
-	"internal/sys": "most of it is one call a file and system; the calls of the library's copies are to be a package",
-
-	"internal/lab/probe": "one call a file and system: 79 names",
-}
-
-// mostMethods is how many methods an interface may name itself: what it embeds has a thought
-// of its own.
-const mostMethods = 8
-
-func TestInterfacesAreSmallEnoughToImplement(t *testing.T) {
-	for directory := range rooms {
-		files, err := filepath.Glob(filepath.Join(directory, "*.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, file := range files {
-			for name, methods := range interfacesOf(t, file) {
-				if methods > mostMethods {
-					t.Errorf("%s: the interface %s has %d methods of its own, more than %d: divide it", file, name, methods, mostMethods)
-				}
-			}
-		}
-	}
-}
-
-// interfacesOf counts the methods that each named interface of a file has itself.
-func interfacesOf(t *testing.T, file string) map[string]int {
-	t.Helper()
-	f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
-	own := map[string]int{}
-	ast.Inspect(f, func(n ast.Node) bool {
-		if spec, ok := n.(*ast.TypeSpec); ok {
-			if is, ok := spec.Type.(*ast.InterfaceType); ok {
-				own[spec.Name.Name] = 0
-				for _, m := range is.Methods.List {
-					own[spec.Name.Name] += len(m.Names) // an embedded interface has none
-				}
-			}
-		}
-		return true
-	})
-	return own
-}
-
-// A size is what a package has.
-type size struct{ files, names int }
-
-func (s size) fits() bool { return s.files <= mostFiles && s.names <= mostNames }
-
-func TestPackagesAreSmallEnoughToKnow(t *testing.T) {
-	for directory := range rooms {
-		s := sizeOf(t, directory)
-		why, excepted := larger[directory]
-		switch {
-		case !s.fits() && !excepted:
-			t.Errorf("%s has %d files and %d names, more than %d or %d: cut it, or say in larger why it is so", directory, s.files, s.names, mostFiles, mostNames)
-		case s.fits() && excepted:
-			t.Errorf("%s has %d files and %d names: it is no longer larger, as %q says", directory, s.files, s.names, why)
-		}
-	}
-}
-
-// TestRootIsTheFrontDoor holds the bounds of the package that a user reads first.
-func TestRootIsTheFrontDoor(t *testing.T) {
-	s := sizeOf(t, ".")
-	lines, exported, fields := 0, 0, 0
-	for _, file := range sources(t, ".") {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		lines += bytes.Count(text, []byte("\n"))
-		f, err := parser.ParseFile(token.NewFileSet(), file, text, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range declared(f) {
-			if ast.IsExported(name) {
-				exported++
-			}
-		}
-		ast.Inspect(f, func(n ast.Node) bool {
-			if spec, ok := n.(*ast.TypeSpec); ok && ast.IsExported(spec.Name.Name) {
-				if is, ok := spec.Type.(*ast.StructType); ok {
-					for _, field := range is.Fields.List {
-						for _, name := range field.Names {
-							if name.IsExported() {
-								fields++
-							}
-						}
-					}
-				}
-			}
-			return true
-		})
-	}
-	for _, b := range []struct {
-		what     string
-		is, most int
-	}{{"files", s.files, 16}, {"lines", lines, 3000}, {"names", s.names, 80}, {"exported names", exported, 40}, {"exported fields", fields, 25}} {
-		if b.is > b.most || b.is == 0 {
-			t.Errorf("the root has %d %s, of at most %d", b.is, b.what, b.most)
-		}
-		t.Logf("%d %s", b.is, b.what)
-	}
-}
-
-// TestSizesAreCounted counts what a package has by a small one that does not change.
-func TestSizesAreCounted(t *testing.T) {
-	directory := t.TempDir()
-	for name, text := range map[string]string{
-		"a_linux.go":  "package a\nconst x, _ = 1, 2\nfunc F() {}\nfunc init() {}\nfunc (T) M() {}\ntype T int\n",
-		"a_other.go":  "//go:build !linux\n\npackage a\nconst x = 1\nvar y int\n",
-		"a_test.go":   "package a\nfunc G() {}\n",
-		"notes.txt":   "package a",
-		"sub/sub.go":  "package sub\nfunc H() {}\n",
-		"testdata/.x": "",
-	} {
-		file := filepath.Join(directory, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o777), os.WriteFile(file, []byte(text), 0o666)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got, want := sizeOf(t, directory), (size{files: 2, names: 4}); got != want {
-		t.Errorf("%+v, want %+v", got, want)
-	}
-}
-
-// sizeOf counts the files of a package for all systems, and its names. Tests, methods and
-// init are none.
-func sizeOf(t *testing.T, directory string) size {
-	t.Helper()
-	s, names := size{}, map[string]bool{}
-	for _, file := range sources(t, directory) {
-		s.files++
-		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range declared(f) {
-			names[name] = true
-		}
-	}
-	delete(names, "_")
-	delete(names, "init")
-	s.names = len(names)
-	return s
-}
-
-// sources returns the files of a package for all systems, but for its tests.
-func sources(t *testing.T, directory string) []string {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join(directory, "*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return slices.DeleteFunc(files, func(file string) bool { return strings.HasSuffix(file, "_test.go") })
-}
-
-// declared returns the package-level names of a file.
-func declared(f *ast.File) (names []string) {
-	for _, d := range f.Decls {
-		if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil {
-			names = append(names, fn.Name.Name)
-		}
-		if group, ok := d.(*ast.GenDecl); ok {
-			for _, spec := range group.Specs {
-				switch spec := spec.(type) {
-				case *ast.TypeSpec:
-					names = append(names, spec.Name.Name)
-				case *ast.ValueSpec:
-					for _, id := range spec.Names {
-						names = append(names, id.Name)
-					}
-				}
-			}
-		}
-	}
-	return names
 }
 
 func TestEveryRoomHasATest(t *testing.T) {

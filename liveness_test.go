@@ -42,6 +42,10 @@ var troubles = []trouble{
 	{name: "failing sync", fails: true, final: true, begin: func(f *fault.File, r *rand.Rand) {
 		f.Add(fault.Fault{Op: fault.Sync, First: f.Count(fault.Sync) + 1, Times: 1, Err: syscall.EIO})
 	}},
+	{name: "slow failing sync", fails: true, final: true, sync: 25 * ms, begin: func(f *fault.File, r *rand.Rand) {
+		f.Add(fault.Fault{Op: fault.Sync, Delay: upTo(r, 25*ms)})
+		f.Add(fault.Fault{Op: fault.Sync, First: f.Count(fault.Sync) + 1 + r.IntN(3), Times: 1, Err: syscall.EIO})
+	}},
 	{name: "slow sync", sync: 25 * ms, begin: func(f *fault.File, r *rand.Rand) {
 		f.Add(fault.Fault{Op: fault.Sync, Delay: upTo(r, 25*ms)})
 	}},
@@ -285,18 +289,18 @@ func (x *liveness) hung() []string {
 	l := x.l
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var last time.Duration // when a call returned
-	var waiting []string
-	since := time.Since(l.birth)
+	now := time.Since(l.birth)
+	last, since := time.Duration(0), now // when a call returned, and when the oldest of those that wait was made
+	var waiting []*call
 	for _, c := range l.calls {
 		if c.end > 0 {
 			last = max(last, c.until)
 		} else {
-			waiting = append(waiting, "waits: "+c.String())
+			waiting = append(waiting, c)
 			since = min(since, c.at)
 		}
 	}
-	stands := time.Since(l.birth) - max(last, since)
+	stands := now - max(last, since)
 	if len(waiting) == 0 || stands <= x.patience() {
 		return nil
 	}
@@ -307,7 +311,11 @@ func (x *liveness) hung() []string {
 			in[e.Op] -= 2
 		}
 	}
-	return append([]string{fmt.Sprintf("no call has returned for %v; the file has %d writes and %d syncs in flight\n%s", stands, in[fault.Write], in[fault.Sync], bubble())}, waiting...)
+	problems := []string{fmt.Sprintf("no call has returned for %v; the file has %d writes and %d syncs in flight\n%s", stands, in[fault.Write], in[fault.Sync], bubble())}
+	for _, c := range waiting {
+		problems = append(problems, fmt.Sprint("waits: ", c))
+	}
+	return problems
 }
 
 // bubble returns the stacks of this bubble's goroutines, but for the caller's and the test's.
@@ -334,10 +342,13 @@ func bubble() string {
 // the flushes and syncs in flight.
 func (x *liveness) settled() (problems []string) {
 	w, p := x.l.w, x.Policy
-	if w.Err() != nil && x.final || x.panics != "" {
+	if x.panics != "" {
 		return nil
 	}
 	wrong := func(format string, args ...any) {
+		if x.final && w.Err() != nil {
+			return
+		}
 		s := w.Stats()
 		problems = append(problems, fmt.Sprintf(format, args...)+fmt.Sprintf(": written %d, flushed %d, durable %d, Err %v, oldest %v", w.Written(), w.Flushed(), w.Durable(), w.Err(), s.Oldest))
 	}

@@ -244,6 +244,8 @@ func TestBytesAtRiskAndTheirAge(t *testing.T) {
 		}
 		check("all is durable", 0, 0, 0)
 		time.Sleep(time.Hour) // no byte waits
+		put(0)                // is no byte
+		time.Sleep(time.Hour)
 		put(1)
 		time.Sleep(time.Second)
 		check("after a pause", 1, 1, time.Second)

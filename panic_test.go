@@ -150,6 +150,28 @@ func TestPanicOfTheFilePoisonsTheWriter(t *testing.T) {
 	}
 }
 
+// TestCloseContextSurvivesTheEndOfItsGoroutine has the file end it in Close.
+func TestCloseContextSurvivesTheEndOfItsGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, err := holdfast.New(&panicking{method: "Close", exits: true}, holdfast.Unbuffered())
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := w.CloseContext(ctx); !errors.Is(err, holdfast.ErrPanicked) {
+			t.Errorf("CloseContext = %v", err)
+		}
+	})
+	w, err := holdfast.New(&panicking{method: "Close"}, holdfast.Unbuffered())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cause, _, err := panictest.Caught(func() error { return w.CloseContext(context.Background()) }); cause != errBoom {
+		t.Errorf("CloseContext without an end = %v, panic %v", err, cause)
+	}
+}
+
 // TestPanicInACommitIsAnErrorForThoseThatJoined has the sync of a batch panic: in the
 // goroutine that leads, and nowhere else.
 func TestPanicInACommitIsAnErrorForThoseThatJoined(t *testing.T) {

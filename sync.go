@@ -56,7 +56,7 @@ func (w *Writer) Sync() error {
 // after Close has begun waits for the sync of that; of what is durable it returns nil.
 func (w *Writer) WaitDurable(ctx context.Context, end int64) error {
 	w.mu.Lock()
-	if w.sync.durable >= end {
+	if w.sync.durable >= end && w.target.file != nil {
 		w.mu.Unlock()
 		return nil
 	}
@@ -138,7 +138,7 @@ func (w *Writer) writeDurable(p []byte) (n int, err error) {
 		return w.writeEach(p)
 	}
 	w.mu.Lock()
-	if at := w.fill.pos; len(p) <= w.fill.limit-at {
+	if at := w.fill.pos; len(p) < w.fill.limit-at {
 		n = copy(w.fill.buf[at:], p)
 		w.fill.pos = at + n
 		w.fill.writes++
@@ -241,7 +241,7 @@ func (w *Writer) syncFileLocked() error {
 // then makes that sync, or waits for it, before it begins: it may hold the turn of large Writes, and
 // nothing else that the sync could wait for.
 func (w *Writer) dirtyLocked() bool {
-	return w.due.Dirty > 0 && w.flush.flushed-w.sync.durable >= int64(w.due.Dirty) && !w.isClosing
+	return w.due.Dirty > 0 && w.flush.flushed-w.sync.durable >= int64(w.due.Dirty) && !w.isClosing && w.reports.final == nil
 }
 
 // syncDue is called by the clock of syncs. What is accepted while it waits for a sync in flight is due later, so that this

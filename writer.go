@@ -99,7 +99,6 @@ func newWriter(f File, p Policy, name entry.Entry) (*Writer, error) {
 		w.flush.timer.Init(w.due.Flush, device, w.flushDue)
 		w.sync.timer.Init(w.due.Sync, device, w.syncDue)
 	}
-	w.fill.limit = -1 // the first byte starts the clocks
 	return w, nil
 }
 
@@ -119,7 +118,7 @@ func (w *Writer) Write(p []byte) (n int, err error) {
 		return w.writeDurable(p)
 	}
 	w.mu.Lock()
-	if at := w.fill.pos; len(p) <= w.fill.limit-at {
+	if at := w.fill.pos; len(p) < w.fill.limit-at {
 		copy(w.fill.buf[at:], p)
 		w.fill.pos = at + len(p)
 		w.fill.writes++
@@ -140,7 +139,7 @@ func (w *Writer) WriteString(s string) (n int, err error) {
 // not accepted; only of a large p (see [Writer]) a first part may be in the file, as the Flushed of a [WriteError] says.
 func (w *Writer) Enqueue(p []byte) (end int64, err error) {
 	w.mu.Lock()
-	if at := w.fill.pos; len(p) <= w.fill.limit-at {
+	if at := w.fill.pos; len(p) < w.fill.limit-at {
 		copy(w.fill.buf[at:], p)
 		w.fill.pos = at + len(p)
 		end = w.writtenLocked()
@@ -225,7 +224,9 @@ func (w *Writer) takeLocked(p []byte) error {
 			w.growLocked(need)
 		default:
 			w.fill.put(p)
-			w.sync.age.Begin()
+			if len(p) > 0 {
+				w.sync.age.Begin()
+			}
 			w.clocksLocked()
 			w.openLocked()
 			return nil
@@ -241,11 +242,11 @@ func (w *Writer) settleLocked() {
 	w.startLocked()
 }
 
-// clocksLocked has each clock run while bytes wait for it, and stand still else.
+// clocksLocked has each clock run while bytes wait for it that it can still help, and stand still else.
 func (w *Writer) clocksLocked() {
-	w.flush.timer.Set(w.fill.pos > 0 || w.flush.stuck)
+	w.flush.timer.Set((w.fill.pos > 0 || w.flush.stuck) && !w.sealed)
 	switch {
-	case w.sync.durable == w.writtenLocked():
+	case w.sync.durable == w.writtenLocked() || w.reports.final != nil:
 		w.sync.timer.Set(false)
 	case !w.sync.leading || w.sync.age.Running(): // what came since the sync in flight began has a clock of its own
 		w.sync.timer.Set(true)
@@ -255,11 +256,11 @@ func (w *Writer) clocksLocked() {
 // openLocked computes how far Write may copy without a look at anything else. That is to the end of the strip, and never so
 // far that a large Write fits. While a call must return an error or start a clock, it may not copy at all.
 func (w *Writer) openLocked() {
-	w.fill.limit = -1
+	w.fill.limit = 0
 	if w.isClosing || w.flush.stuck || w.flush.exclusive || w.reports.unreported != nil || w.reports.final != nil || w.fill.pos == 0 || !w.sync.age.Running() {
 		return
 	}
-	w.fill.limit = min(w.fill.pos+w.large, w.strip-1, len(w.fill.buf)) // who fills the strip starts its flush
+	w.fill.limit = 1 + min(w.fill.pos+w.large, w.strip-1, len(w.fill.buf)) // who fills the strip starts its flush
 }
 
 // startLocked starts, in the background, what is due by bytes: the flush of a strip that was filled during another one, and a
@@ -325,12 +326,22 @@ func (w *Writer) Durable() int64 {
 }
 
 // CloseContext is Close that returns when ctx ends, with the cause of that. The Writer goes on closing, and
-// accepts nothing more. What is durable then, Durable says; a Close waits for the rest.
+// accepts nothing more. What is durable then, Durable says; a Close waits for the rest. A panic of the File
+// below a CloseContext whose context can end is one of a goroutine of the Writer's own.
 func (w *Writer) CloseContext(ctx context.Context) error {
+	if ctx.Done() == nil {
+		return w.Close()
+	}
 	closed := make(chan error, 1)
-	go func() { closed <- w.Close() }()
+	go func() {
+		defer close(closed) // also if the file ends the goroutine
+		closed <- w.Close()
+	}()
 	select {
-	case err := <-closed:
+	case err, ok := <-closed:
+		if !ok {
+			return w.Err()
+		}
 		return err
 	case <-ctx.Done():
 		return fmt.Errorf("holdfast: close %sgoes on in the background: %w", inPath(w.target.path), context.Cause(ctx))

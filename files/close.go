@@ -174,15 +174,6 @@ func (t *streams) discardLocked(ctx context.Context, s *stream) (lost int64, err
 			Err: fmt.Errorf("the last %d bytes accepted are lost: %w", lost, why)}, 0)
 	}
 	t.forgetLocked(s)
-	t.dropLocked(s, why)
-	return lost, err
-}
-
-var errDiscarded = errors.New("the path was discarded")
-
-// dropLocked ends a stream that is forgotten. What waits is dropped, and the calls that still use the
-// stream return why.
-func (t *streams) dropLocked(s *stream, why error) {
 	s.leaveLocked()
 	for _, b := range []*block{s.flight, s.wait} {
 		if b != nil {
@@ -190,12 +181,15 @@ func (t *streams) dropLocked(s *stream, why error) {
 		}
 	}
 	s.flight, s.wait, s.begun = nil, nil, 0
-	s.lost = append(s.lost, span{s.flushed, s.accepted})
-	s.flushed = s.accepted
-	s.failed, s.unreported, s.gone = nil, nil, 0
-	s.final = &Error{Path: s.given, Op: string(opDiscard), Err: why}
 	t.ended.wakeLocked()
+	// The calls that still use the stream see its end.
+	s.lost = append(s.lost, span{s.flushed, s.accepted})
+	s.flushed, s.failed = s.accepted, nil
+	s.final = &Error{Path: s.given, Op: string(opDiscard), Err: why}
+	return lost, err
 }
+
+var errDiscarded = errors.New("the path was discarded")
 
 // lostNameLocked returns why a stream's name may be lost: a forgotten file may have had it.
 // If the stream was forgotten and names were lost, it looks up where the path leads now.
@@ -343,7 +337,6 @@ func (t *streams) stopLocked() {
 	if t.due.timer != nil {
 		t.due.timer.Stop()
 	}
-	t.syncTimer.Set(false)
 	for _, s := range t.paths {
 		s.changed.wakeLocked()
 	}
@@ -353,7 +346,9 @@ func (t *streams) stopLocked() {
 	}
 	t.mu.Unlock()
 	t.background.Wait()
+	t.commit.Wait()
 	t.mu.Lock()
+	t.syncTimer.Set(false) // a call under way may have set it
 }
 
 // lostLocked says which bytes could not be written.

@@ -7,34 +7,8 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/joinwindow"
 	"github.com/holdfast-go/holdfast/internal/retry"
 )
-
-// streamCommit is the group commit of all streams. One goroutine at a time leads: it
-// lets other calls join, makes the streams of the batch durable in one step, and wakes
-// the calls. Calls that come meanwhile wait for the next batch.
-type streamCommit struct {
-	lead chan struct{} // holds one value while no goroutine leads
-	next *streamBatch  // the batch that calls join now; guarded by streams.mu
-
-	join joinwindow.Window // guarded by streams.mu, as the rest
-}
-
-// A streamBatch is the appends that one durable step is for.
-type streamBatch struct {
-	goals  []goal // of each stream one; in use
-	joined int
-	done   chan struct{}
-}
-
-func (c *streamCommit) init() {
-	c.lead = make(chan struct{}, 1)
-	c.lead <- struct{}{}
-	c.next = newStreamBatch()
-}
-
-func newStreamBatch() *streamBatch { return &streamBatch{done: make(chan struct{})} }
 
 // commitLocked returns when all that the stream has accepted is durable. The last n bytes
 // of it are the caller's.
@@ -104,60 +78,27 @@ func notDurable(err error, n int64) error {
 	return &mine
 }
 
-// joinLocked waits, without the lock, for the step that covers the stream, or makes it.
+// joinLocked waits, without the lock, for the step that covers the stream, or makes it. All streams share
+// the steps.
 func (t *streams) joinLocked(ctx context.Context, s *stream) error {
-	b := t.commit.next
-	b.joined++
-	if s.batch == b {
-		b.goals[s.goal].end = s.accepted
+	b := t.commit.Join()
+	if i := s.goal; i < len(b.Work) && b.Work[i].stream == s {
+		b.Work[i].end = s.accepted
 	} else {
-		s.batch, s.goal = b, len(b.goals)
 		s.users++
-		b.goals = append(b.goals, goal{s, s.accepted})
+		s.goal = len(b.Work)
+		b.Work = append(b.Work, goal{s, s.accepted})
 	}
-	t.commit.join.Arrived(b.joined)
-	t.mu.Unlock()
 	defer t.mu.Lock()
-	for {
-		select {
-		case <-b.done:
-			return nil
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-t.commit.lead:
-			t.lead(ctx, b)
-		}
-	}
+	return t.commit.Do(ctx, b)
 }
 
-// lead makes the step for batch b unless it is done. It has the lead. The end of a
-// context does not end a step that is for others too.
-func (t *streams) lead(ctx context.Context, b *streamBatch) {
-	select {
-	case <-b.done:
-		t.commit.lead <- struct{}{}
-		return
-	default:
-	}
-	if ctx.Done() == nil {
-		t.step(b)
-	} else {
-		t.background.Go(func() { t.step(b) })
-	}
-}
-
-func (t *streams) step(b *streamBatch) {
-	c := &t.commit
-	t.mu.Lock()
-	c.join.Await(&t.mu, func() int { return b.joined }, nil)
-	c.next = newStreamBatch()
+// stepLocked makes the streams of a batch durable. What fails is the streams'. The end of a context does
+// not end it: it is for others too.
+func (t *streams) stepLocked(goals *[]goal) error {
 	start := time.Now()
-	t.makeDurableLocked(context.Background(), b.goals)
-	c.join.Took(time.Since(start))
-	c.join.Finished(b.joined, c.next.joined)
-	t.restGoalsLocked(b.goals)
-	b.goals = nil // streams remember the batch
-	t.mu.Unlock()
-	close(b.done)
-	c.lead <- struct{}{}
+	t.makeDurableLocked(context.Background(), *goals)
+	t.commit.Took(time.Since(start))
+	t.restGoalsLocked(*goals)
+	return nil
 }

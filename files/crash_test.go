@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/crashsuite"
@@ -18,6 +19,7 @@ import (
 )
 
 const (
+	tries     = 2
 	noFile    = "it has no file of the caller's"
 	inResults = "a failure of a whole file is in its result alone"
 )
@@ -34,6 +36,9 @@ func TestSetKeepsThePromises(t *testing.T) {
 					return crashsuite.Lines(files["log"]), nil
 				},
 				Data:    "log",
+				Tries:   tries,
+				AtRisk:  func(err error) int64 { return err.(*Error).AtRisk },
+				Slow:    true,
 				Loss:    func(p holdfast.Policy) holdfast.Loss { return Options{Policy: p}.Loss(1) },
 				Resumes: lines,
 				Heals:   lines,
@@ -45,6 +50,7 @@ func TestSetKeepsThePromises(t *testing.T) {
 		// Of a policy they use the sync alone.
 		Policies:   func(p holdfast.Policy) bool { return p.Buffer < holdfast.KiB && p.FlushEvery == 0 },
 		FailedSync: crashsuite.OfCall,
+		Tries:      tries,
 		Resumes:    true,
 		Clean:      func(p holdfast.Policy) bool { return p.Sync.Mode != holdfast.SyncNever },
 		Loss: func(p holdfast.Policy) holdfast.Loss {
@@ -53,7 +59,7 @@ func TestSetKeepsThePromises(t *testing.T) {
 			}
 			return holdfast.Loss{}
 		},
-		Lacks: map[string]string{crashsuite.Panics: noFile, crashsuite.Heard: inResults, crashsuite.Within: inResults},
+		Lacks: map[string]string{crashsuite.Panics: noFile, crashsuite.ToldOver: inResults, crashsuite.Heard: inResults, crashsuite.Within: inResults},
 	}
 	t.Run("WriteFile", func(t *testing.T) {
 		whole.Name = "Set.WriteFile"
@@ -82,7 +88,7 @@ func openSet(g *crashsuite.Ground, lines bool) *Set {
 	if g.Disk != nil {
 		d = g.Disk
 	}
-	f := newSet(d, Options{Policy: g.Policy, Lines: lines, Retry: once, Handles: 16})
+	f := newSet(d, Options{Policy: g.Policy, Lines: lines, Retry: Retry{Attempts: tries, Base: time.Millisecond, Cap: time.Millisecond}, Handles: 16})
 	f.OnError(func(e *Error) { g.OnError(e) })
 	return f
 }

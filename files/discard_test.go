@@ -295,7 +295,7 @@ func TestDiscardThatClosesIsAlone(t *testing.T) {
 		}
 		go f.Flush(noContext)
 		time.Sleep(2 * time.Hour)
-		if lost != [2]int64{7, 0} {
+		if synctest.Wait(); lost != [2]int64{7, 0} {
 			t.Errorf("%d bytes are lost, want 7 by the first call", lost)
 		}
 		if _, open, _ := f.handles.Counts(); open != 1 { // the directory

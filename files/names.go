@@ -28,8 +28,9 @@ type nameSite struct {
 // were durable.
 type forgottenNames struct {
 	nameSite
-	upTo     int  // the number of the last of them
-	unopened bool // the directory could not be opened when they were to be synced
+	upTo     int   // the number of the last of them
+	bytes    int64 // of these files in streams.unsynced
+	unopened bool  // the directory could not be opened when they were to be synced
 }
 
 // A naming is a name that is to be made durable, for the stream's file of this number.
@@ -38,8 +39,9 @@ type naming struct {
 	births int
 }
 
-// forgetNameLocked notes a name that may not be durable and belongs to no stream any more.
-func (t *streams) forgetNameLocked(dir string, site nameSite) {
+// forgetNameLocked notes a name that may not be durable and belongs to no stream any more, of a file with
+// so many bytes in streams.unsynced.
+func (t *streams) forgetNameLocked(dir string, site nameSite, bytes int64) {
 	old, ok := t.names[dir]
 	if ok {
 		if old.dir != site.dir { // only one of the two is at this path
@@ -48,7 +50,7 @@ func (t *streams) forgetNameLocked(dir string, site nameSite) {
 		site = old.nameSite // what was lost since then may be any of them
 	}
 	t.forgotten++
-	t.names[dir] = forgottenNames{site, t.forgotten, old.unopened}
+	t.names[dir] = forgottenNames{site, t.forgotten, old.bytes + bytes, old.unopened}
 }
 
 // syncNamesLocked makes the names of the streams' files durable, and those that were
@@ -103,6 +105,7 @@ func (t *streams) syncNamesLocked(ctx context.Context, goals []goal) error {
 		}
 		if t.names[path] == forgotten {
 			delete(t.names, path)
+			t.unsynced -= forgotten.bytes
 		}
 		if why := nameFailure(site, forgotten.nameSite, err); some && why != nil {
 			t.loseNamesLocked(path, forgotten.dir, why)
@@ -157,8 +160,8 @@ func (t *streams) namedLocked(all []naming, site nameSite, err error) {
 			s.settledLocked()
 		case s.final == nil:
 			t.endLocked(s, fmt.Errorf("its directory: %w", why))
-			t.countLocked(s)
 		}
+		t.countLocked(s)
 		s.changed.wakeLocked()
 	}
 }

@@ -118,7 +118,7 @@ func (t *streams) openAs(ctx context.Context, s *stream, name fileName) (*stream
 		f.disk.Close(fd)
 		f.handles.Release()
 		t.mu.Lock()
-		t.forgetNameLocked(name.dir, site) // it may have been made
+		t.forgetNameLocked(name.dir, site, 0) // it may have been made
 		t.mu.Unlock()
 		return nil, op, err
 	}

@@ -83,6 +83,7 @@ func TestRemovedLogIsReportedOnceAndOpenedAnew(t *testing.T) {
 	aSecond := func(*Set) { time.Sleep(time.Second) }
 	check("buffer=64,sync=100ms", aSecond)
 	check("buffer=64,flush=10ms,sync=100ms", aSecond)
+	check("buffer=0,sync=4B", aSecond)
 }
 
 // TestCallThatSyncsReportsARemovedFile has the removal noticed by the call itself.

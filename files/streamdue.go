@@ -120,7 +120,9 @@ func (t *streams) runSyncs() {
 		} else if t.flights == 0 && t.waiting.oldest == nil && t.stuck.oldest == nil {
 			t.syncTimer.Set(false) // it covers all that is accepted
 		}
-		t.syncBehindLocked(goals())
+		if left := t.syncBehindLocked(goals()); left && !t.syncDue {
+			break // the next flush that is counted tries again, or the clock
+		}
 	}
 	t.syncing = false
 }
@@ -131,13 +133,13 @@ func (t *streams) bytesDueLocked() bool {
 	return limit > 0 && t.unsynced >= limit
 }
 
-// countLocked counts anew what of the stream is flushed and not durable, and starts the
+// countLocked counts anew what of the stream is flushed and not durable with its name, and starts the
 // sync that this makes due. A stream with a failed sync counts for nothing: no later sync helps it.
 func (t *streams) countLocked(s *stream) {
 	if t.policy.Sync.Bytes == 0 {
 		return
 	}
-	n := s.flushed - s.durable
+	n := s.flushed - max(s.safe, s.lostTo)
 	if s.final != nil {
 		n = 0
 	}
@@ -165,8 +167,9 @@ func (t *streams) unsyncedGoalsLocked() (goals []goal) {
 	return goals
 }
 
-// syncBehindLocked is a durable step in the background: later calls return its failures.
-func (t *streams) syncBehindLocked(goals []goal) {
+// syncBehindLocked is a durable step in the background: later calls return its failures. It reports
+// whether it has left names that are to be tried again.
+func (t *streams) syncBehindLocked(goals []goal) (left bool) {
 	failed, unnamed := map[*stream]bool{}, map[*stream]bool{}
 	for _, g := range goals {
 		failed[g.stream], unnamed[g.stream] = g.stream.failed != nil, g.stream.unnamed != nil
@@ -178,9 +181,14 @@ func (t *streams) syncBehindLocked(goals []goal) {
 		if s.unnamed != nil && !unnamed[s] && s.unreported == nil {
 			s.unreported = s.unnamed
 		}
+		left = left || s.unnamed != nil
 		if s.failed != nil {
 			t.syncTimer.Set(true) // try again in a while
 		}
 	}
 	t.restGoalsLocked(goals)
+	for _, names := range t.names {
+		left = left || names.unopened
+	}
+	return left
 }

@@ -317,25 +317,39 @@ func TestSyncByBytesStopsNoClockOfNames(t *testing.T) {
 	})
 }
 
-// TestNameThatCantBeSyncedIsReported by the next call for its path, once, where the background tried.
+// TestNameThatCantBeSyncedIsReported by the next call for its path, once, where the background tried. It
+// tries at each period, and with a bound in bytes at the flush that makes the sync due.
 func TestNameThatCantBeSyncedIsReported(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		disk := fault.NewDisk()
-		disk.MkdirAll("/d")
-		f := onDisk(t, disk, Options{Policy: holdfast.Periodic(time.Second), Retry: once})
-		mustAppend(t, f, "/d/a", "first")
-		if err := f.Flush(noContext); err != nil {
-			t.Fatal(err)
+	for _, bytes := range []holdfast.Size{0, 5, 9} {
+		synctest.Test(t, func(t *testing.T) { nameCantBeSynced(t, bytes) })
+	}
+}
+
+func nameCantBeSynced(t *testing.T, bytes holdfast.Size) {
+	disk := fault.NewDisk()
+	disk.MkdirAll("/d")
+	f := onDisk(t, disk, Options{Policy: holdfast.Policy{Buffer: 64, Sync: byBytes(time.Second, bytes)}, Retry: once})
+	mustAppend(t, f, "/d/a", "fir")
+	if err := f.Flush(noContext); err != nil {
+		t.Fatal(err)
+	}
+	mustAppend(t, f, "/d/a", "st")
+	disk.Add(fault.DiskFault{Op: fault.DiskStatPath, Err: syscall.ENOMEM})
+	disk.Add(fault.DiskFault{Op: fault.DiskOpenDir, Err: syscall.ENOMEM})
+	disk.Watch(func(fault.DiskCall) {
+		if disk.Count(fault.DiskOpenDir) > 100 {
+			disk.Mend()
 		}
-		disk.Add(fault.DiskFault{Op: fault.DiskStatPath, Err: syscall.ENOMEM})
-		disk.Add(fault.DiskFault{Op: fault.DiskOpenDir, Err: syscall.ENOMEM})
-		time.Sleep(5 * time.Second)
-		failureOf(t, f.Append(noContext, "/d/a", []byte("refused")), "/d", syscall.ENOMEM)
-		mustAppend(t, f, "/d/a", " and on")
-		disk.Mend()
-		time.Sleep(5 * time.Second)
-		wantKept(t, disk, "/d/a", "first and on")
 	})
+	time.Sleep(5500 * time.Millisecond)
+	if n := disk.Count(fault.DiskOpenDir); n > 15 {
+		t.Errorf("the directory was opened %d times", n)
+	}
+	failureOf(t, f.Append(noContext, "/d/a", []byte("refused")), "/d", syscall.ENOMEM)
+	mustAppend(t, f, "/d/a", " and on")
+	disk.Mend()
+	time.Sleep(5 * time.Second)
+	wantKept(t, disk, "/d/a", "first and on")
 }
 
 // TestBytesOfACallThatGaveUpAreFlushedInTime has their flush fall due while the call waits for a
@@ -418,4 +432,41 @@ func TestSyncByBytesStopsNoClockOfOtherBytes(t *testing.T) {
 	check("waits", policy, fault.DiskFault{Op: fault.DiskRead}, func(f *Set) {})
 	check("flight", policy, fault.DiskFault{Op: fault.DiskWrite, Path: "other", Take: fault.All, Delay: 5 * time.Second}, flush)
 	check("stuck", policy, fault.DiskFault{Op: fault.DiskWrite, Path: "other", Times: 1, Err: syscall.ENOSPC}, flush)
+}
+
+// TestSyncByBytesCountsNamesThatAreNotDurable appends a byte to each of many files. Most are synced and
+// closed to make room, and forgotten, before a sync by bytes is due for the bytes that are left.
+func TestSyncByBytesCountsNamesThatAreNotDurable(t *testing.T) {
+	for _, buffer := range []holdfast.Size{0, 64} {
+		synctest.Test(t, func(t *testing.T) {
+			disk := fault.NewDisk()
+			disk.SetSyncsAll("/", false) // that would make their names durable too
+			f := onDisk(t, disk, Options{Policy: holdfast.Policy{Buffer: buffer, FlushBytes: min(buffer, 1), Sync: byBytes(0, 50)}, Handles: 16})
+			var paths []string
+			for i := range 100 {
+				disk.MkdirAll(fmt.Sprint("/", i))
+				paths = append(paths, fmt.Sprintf("/%d/a", i))
+			}
+			syncs := 0 // of directories, by the first sync by bytes
+			for n, path := range paths {
+				mustAppend(t, f, path, "x")
+				synctest.Wait()
+				switch now := disk.Count(fault.DiskSync); {
+				case n == 51:
+					syncs = now
+				case n > 51 && n < 99 && now != syncs:
+					t.Fatalf("a sync by bytes began %d bytes after another", n-49)
+				}
+				image, lost := disk.PowerCut(rand.New(rand.NewPCG(uint64(n), 0))), 0
+				for _, path := range paths[:n+1] {
+					if got, _ := image.File(path); len(got) == 0 {
+						lost++
+					}
+				}
+				if lost >= 50 {
+					t.Fatalf("a power cut after %d bytes takes %d of them", n+1, lost)
+				}
+			}
+		})
+	}
 }

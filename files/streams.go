@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/age"
+	"github.com/holdfast-go/holdfast/internal/commit"
 	"github.com/holdfast-go/holdfast/internal/deadline"
 	"github.com/holdfast-go/holdfast/internal/durable"
 	"github.com/holdfast-go/holdfast/internal/keyed"
@@ -46,11 +47,11 @@ type streams struct {
 	syncTimer  deadline.Timer
 	syncing    bool  // the goroutine of the syncs by time and by bytes runs
 	syncDue    bool  // the time of a sync has come
-	unsynced   int64 // the flushed bytes of all streams that are not durable; counted under a sync by bytes
+	unsynced   int64 // the flushed bytes that are not durable with their names; counted under a sync by bytes
 	flushAt    int   // how many waiting bytes start the flush of a stream
 	background sync.WaitGroup
 
-	commit   streamCommit
+	commit   commit.Group[[]goal] // of each stream one; in use
 	durable  durable.Step
 	errseq   *durable.Errseq // nil: none is open
 	watching bool            // a goroutine opens it
@@ -87,7 +88,7 @@ func (t *streams) init(f *Set) {
 		t.startSyncsLocked()
 	})
 	t.flushAt = int(cmp.Or(t.policy.FlushBytes, math.MaxInt))
-	t.commit.init()
+	t.commit.Init(&t.mu, t.stepLocked, func(error) {})
 	t.durable = durable.Step{Disk: f.disk, Names: f.names, Most: durable.Waiters,
 		SyncAll: func(errseq int) error { return vfs.SyncAll(f.disk, errseq) }}
 }
@@ -135,9 +136,7 @@ type stream struct {
 	file   *streamFile  // its open file, or nil; guarded by handles.mu
 	ticket keyed.Ticket // of the busy call
 
-	// The last batch that it joined, and its place there.
-	batch *streamBatch
-	goal  int
+	goal int // its place in the batch of the group commit that it joined last
 
 	// Its place in a queue.
 	queue        *streamQueue
@@ -202,9 +201,11 @@ func (t *streams) tidyLocked(s *stream) {
 // forgetLocked lets the next call for the path begin a new stream.
 func (t *streams) forgetLocked(s *stream) {
 	if s.nameless && t.policy.Sync.Mode != holdfast.SyncNever && s.named != (nameSite{}) {
-		t.forgetNameLocked(s.dir, s.named)
+		t.forgetNameLocked(s.dir, s.named, s.counted)
+	} else {
+		t.unsynced -= s.counted
 	}
-	t.unsynced -= s.counted
+	s.counted = 0
 	delete(t.paths, s.name.path)
 }
 

@@ -7,26 +7,43 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/crashsuite"
+	"github.com/holdfast-go/holdfast/internal/fault"
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
-// TestLogKeepsThePromises while it rotates by size, and compresses what it has rotated away.
+// TestLogKeepsThePromises while it rotates by size, and compresses what it has rotated away. A process
+// before it was killed in the middle of a compression.
 func TestLogKeepsThePromises(t *testing.T) {
-	for _, windows := range []bool{false, true} {
-		t.Run(map[bool]string{false: "renames", true: "closes first"}[windows], func(t *testing.T) {
+	const (
+		renames     = "renames"
+		closesFirst = "closes first" // as on Windows
+		isMoved     = "is moved"     // by another program
+	)
+	for _, way := range []string{renames, closesFirst, isMoved} {
+		lacks := map[string]string{
+			crashsuite.Panics:   "it has no file of the caller's",
+			crashsuite.ToldOver: "a Write after it succeeds, and OnError has heard of it",
+		}
+		if way == isMoved {
+			lacks[crashsuite.Leaves] = "the log can't know of a failed sync that has lost the name which another program gave"
+		}
+		t.Run(way, func(t *testing.T) {
 			crashsuite.Run(t, crashsuite.Opener{
 				Name: "rotate.File",
 				Open: func(g *crashsuite.Ground) (crashsuite.Subject, error) {
 					var d disk = sys.Disk{}
 					first := runtime.GOOS == "windows"
 					if g.Disk != nil {
-						d, first = readable(g), windows
+						d, first = readable(g), way == closesFirst
+						leaveHalfDone(g)
 					}
-					o := Options{Policy: g.Policy, MaxSize: 1500, Compress: !windows && g.Policy.Buffer >= holdfast.KiB, OnError: func(e *Error) {
+					o := Options{Policy: g.Policy, MaxSize: 1500, Compress: way != closesFirst && g.Policy.Buffer >= holdfast.KiB, OnError: func(e *Error) {
 						if e.Op == "write" || e.Op == "sync" { // else it is of no record
 							g.OnError(e)
 						}
@@ -35,31 +52,79 @@ func TestLogKeepsThePromises(t *testing.T) {
 					if err != nil {
 						return nil, err
 					}
-					if g.Policy.Sync.Mode == holdfast.SyncNever {
-						return withoutSync{f}, nil
+					m := &moved{File: f}
+					if way == isMoved {
+						m.disk, m.dir = g.Disk, g.Dir
 					}
-					return f, nil
+					if g.Policy.Sync.Mode == holdfast.SyncNever {
+						return withoutSync{m}, nil
+					}
+					return m, nil
 				},
-				Policies:   func(p holdfast.Policy) bool { return !windows || p.Sync.Mode == holdfast.SyncClose || p.Sync.Waits() }, // each of them rotates
+				Policies: func(p holdfast.Policy) bool {
+					return way == renames || p.Sync.Mode == holdfast.SyncClose || p.Sync.Waits()
+				},
 				Read:       readBackups,
 				Data:       "app.log",
 				FailedSync: crashsuite.Later,
+				AtRisk:     func(err error) int64 { return err.(*Error).AtRisk },
 				Resumes:    true,
 				Heals:      true,
-				Lacks: map[string]string{
-					crashsuite.Panics:   "it has no file of the caller's",
-					crashsuite.ToldOver: "a Write after it succeeds, and OnError has heard of it",
-				},
+				Lacks:      lacks,
 			})
 		})
 	}
 }
 
-// withoutSync is a log whose Sync covers the current file alone.
-type withoutSync struct{ f *File }
+// moved is a log that another program moves before each tenth record, where disk is not nil.
+type moved struct {
+	*File
+	disk    *fault.Disk
+	dir     string
+	lock    sync.RWMutex // while it moves there is no other record, and no rotation
+	records atomic.Int64
+}
 
-func (w withoutSync) Write(p []byte) (int, error) { return w.f.Write(p) }
-func (w withoutSync) Close() error                { return w.f.Close() }
+func (m *moved) Write(p []byte) (int, error) {
+	if m.disk != nil && m.records.Add(1)%10 == 0 {
+		m.move()
+	}
+	m.lock.RLock()
+	defer m.lock.RUnlock()
+	return m.File.Write(p)
+}
+
+// move gives the log's file a name that sorts behind those of all backups.
+func (m *moved) move() {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	last := ""
+	for name := range m.disk.ProcessCrash().Files {
+		if strings.HasPrefix(path.Base(name), "app-") {
+			last = max(last, strings.TrimSuffix(strings.TrimSuffix(name, partly), packed))
+		}
+	}
+	if m.disk.Move(path.Join(m.dir, "app.log"), last+".z") == nil {
+		_ = m.Reopen() // OnError hears of it, and it is tried again
+	}
+}
+
+// withoutSync is a log whose Sync covers the current file alone.
+type withoutSync struct{ m *moved }
+
+func (w withoutSync) Write(p []byte) (int, error) { return w.m.Write(p) }
+func (w withoutSync) Close() error                { return w.m.Close() }
+
+// leaveHalfDone leaves an empty backup of which a compression was killed, and one of a backup that is gone.
+func leaveHalfDone(g *crashsuite.Ground) {
+	for name, data := range map[string]string{
+		"app-1999-01-01T00-00-00.000.log":         "",
+		"app-1999-01-01T00-00-00.000.log.gz.part": "\x1f\x8b half",
+		"app-1998-01-01T00-00-00.000.log.gz.part": "\x1f\x8b half, and its backup is gone",
+	} {
+		_ = g.Disk.WriteFile(path.Join(g.Dir, name), []byte(data), 0o644) // it may be there
+	}
+}
 
 func readable(g *crashsuite.Ground) *memory {
 	return &memory{Disk: g.Disk, dir: g.Dir, sources: map[int]string{}}

@@ -38,6 +38,8 @@ func TestLogKeepsThePromises(t *testing.T) {
 				Data:       "*.wal",
 				Size:       func(record int) int { return (record + 36 + 7) &^ 7 },
 				WriteSyncs: name == "dsync",
+				AtRisk:     func(err error) int64 { return err.(*Error).AtRisk },
+				OpenSyncs:  true,
 				SyncWaits:  true,
 				Resumes:    true,
 				Clean:      func(holdfast.Policy) bool { return true },

@@ -36,10 +36,10 @@ type Subject interface {
 // A Ground is what a subject is opened on.
 type Ground struct {
 	Policy  holdfast.Policy
-	Dir     string        // is there; empty, or what a crash has left
-	Disk    *fault.Disk   // has Dir; nil: the kernel's
-	OnError func(error)   // is to hear each failure
-	panics  *fault.DiskOp // the call of a File that panics
+	Dir     string      // is there; empty, or what a crash has left
+	Disk    *fault.Disk // has Dir; nil: the kernel's
+	OnError func(error) // is to hear each failure
+	flaw    *flaw       // of a File
 }
 
 // An Opener is a subject, and what it differs in.
@@ -61,6 +61,8 @@ type Opener struct {
 	Size func(record int) int
 
 	FailedSync FailedSync
+	// Tries is how often the subject makes a call that fails; 0: once.
+	Tries int
 	// WriteSyncs says that a write may be a sync too: if it fails, that is a failed sync.
 	WriteSyncs bool
 	// SyncWaits says that Sync waits for what is accepted, and does nothing else. So it is nil where
@@ -68,6 +70,12 @@ type Opener struct {
 	SyncWaits bool
 	// Resumes says that Open goes on with what a crash has left, torn or not.
 	Resumes bool
+	// OpenSyncs says that what Open finds is durable with the next record that is.
+	OpenSyncs bool
+	// AtRisk is what an error of OnError says of bytes at risk; nil: nothing.
+	AtRisk func(err error) int64
+	// Slow says that no mutex is held during a write or a sync, which then may take fake time.
+	Slow bool
 	// Clean tells under which policies Read returns whole records alone, also after a power cut; nil: none.
 	Clean func(p holdfast.Policy) bool
 	// Heals says that a part of a record may stay, as a line of its own.
@@ -153,7 +161,7 @@ const (
 )
 
 var promises = []promise{
-	{Acknowledged, true, inBubble(acknowledged)},
+	{Acknowledged, true, inBubbles(acknowledged)},
 	{Killed, false, killed},
 	{Whole, true, inBubble(whole)},
 	{Told, true, inBubbles(told)},
@@ -252,22 +260,16 @@ func (g *Ground) File(name string) (holdfast.File, error) {
 		}
 		return nil, err
 	}
-	return &file{g.Disk, fd, g.panics}, nil
+	return &file{g.Disk, fd, g.flaw}, nil
 }
 
 func sysName(name string) sys.Name { return sys.Name(name + "\x00") }
 
 // A file makes the calls of a holdfast.File on a disk.
 type file struct {
-	disk   vfs.Disk
-	fd     int
-	panics *fault.DiskOp
-}
-
-func (f *file) may(op fault.DiskOp) {
-	if f.panics != nil && *f.panics == op {
-		panic(errPlanned)
-	}
+	disk vfs.Disk
+	fd   int
+	*flaw
 }
 
 func (f *file) Write(p []byte) (int, error) {

@@ -57,6 +57,7 @@ type ledger struct {
 	acked   []*record
 	failed  bool // a call of the disk has failed: bounds by time, and of a power cut, are kept no more
 	largest int
+	stall   time.Duration // calls of the disk that come on top of a bound by time
 	// kept are the records that a kill [0] and a power cut [1] must leave, whatever else was lost.
 	kept [2][]*record
 }
@@ -259,7 +260,7 @@ func (l *ledger) judge(pieces [][]byte, at moment, power bool) string {
 			continue
 		}
 		lost += l.size(r)
-		if age := at.at.Sub(r.acked); !at.failed && bound.Time != holdfast.Unlimited && age > bound.Time {
+		if age := at.at.Sub(r.acked); !at.failed && bound.Time != holdfast.Unlimited && age > bound.Time+l.stall {
 			return fmt.Sprintf("record %d of stream %d is lost %v after it was acknowledged; the policy allows %v", r.seq, r.stream, age, bound)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/fault"
 )
 
@@ -29,9 +30,33 @@ func fillSize(n int) int {
 	return 3000
 }
 
-// acknowledged crashes the disk after each of its calls that changes something, while goroutines
-// write, flush and sync.
-func acknowledged(r *run) {
+// acknowledged crashes a disk, and one whose calls take a while.
+func acknowledged(in func(string, func(*run)), l *ledger) {
+	in("a fast disk", crashes)
+	if l.o.Slow {
+		in("a slow disk", func(r *run) {
+			r.slow(slowWrite, slowSync)
+			crashes(r)
+		})
+	}
+}
+
+// How long the calls of a slow disk take. A few of them may come on top of a bound by time.
+const (
+	slowWrite = 2 * time.Millisecond
+	slowSync  = 7 * time.Millisecond
+)
+
+// slow has writes and syncs take so long.
+func (r *run) slow(write, sync time.Duration) {
+	r.disk.Add(fault.DiskFault{Op: fault.DiskWrite, Take: fault.All, Delay: write})
+	r.disk.Add(fault.DiskFault{Op: fault.DiskDatasync, Delay: sync})
+	r.stall = 4 * (write + sync)
+}
+
+// crashes crashes the disk after each of its calls that changes something, while goroutines write,
+// flush and sync.
+func crashes(r *run) {
 	rnd := rand.New(rand.NewPCG(1, 1))
 	type image struct {
 		what  string
@@ -168,7 +193,7 @@ func told(in func(string, func(*run)), l *ledger) {
 func toldOver(in func(string, func(*run)), l *ledger) {
 	for _, c := range calls {
 		if c.name != "Sync" || !l.o.SyncWaits {
-			in(c.name, func(r *run) { r.toldBy(c, 1) })
+			in(c.name, func(r *run) { r.toldBy(c, max(1, r.o.Tries)) })
 		}
 	}
 }
@@ -317,6 +342,7 @@ func heard(r *run) {
 		if has, _ := r.sync(); has || r.failedCalls(fault.DiskWrite) > 0 {
 			want++
 		}
+		r.holdsAtRisk()
 		is("while writes fail,")
 		now, has := r.Subject.(interface{ Err() error })
 		if has && r.missingNow() > 0 && !errors.Is(now.Err(), syscall.ENOSPC) {
@@ -340,6 +366,18 @@ func heard(r *run) {
 		want++
 	}
 	is("after a failed sync,")
+}
+
+// holdsAtRisk judges that the last failure says no less than what only memory had then: one record at
+// least, if the kernel lacks any.
+func (r *run) holdsAtRisk() {
+	if len(r.heard) == 0 || r.o.AtRisk == nil || r.missingNow() == 0 {
+		return
+	}
+	last := r.heard[len(r.heard)-1]
+	if n := r.o.AtRisk(last); n < 40 {
+		r.wrong("more than 40 bytes are at risk, and the failure says %d: %v", n, last)
+	}
 }
 
 // within closes the subject from within OnError. Where a lock is held, all goroutines of the bubble
@@ -404,6 +442,12 @@ func full(r *run) {
 		time.Sleep(while)
 		r.holds("while the disk is full", r.files(), r.now(), false)
 		r.disk.SetRoom(fault.Unlimited)
+		if p := r.loss.Process; !p.None() && p.Time != holdfast.Unlimited { // then it goes on without a call
+			time.Sleep(longestPause)
+			if n := r.missingNow(); n > 0 {
+				r.wrong("there is room again, and %d records wait for a call", n)
+			}
+		}
 		r.putOn(2)
 		if _, err := r.sync(); err != nil {
 			_, err = r.sync() // the first one may tell what failed before
@@ -459,59 +503,90 @@ func (r *run) afterClose(first error) {
 	}
 }
 
-// panics has each call of a file panic, below each call of the subject.
+// A flaw is what a file does instead of a call.
+type flaw struct {
+	op    fault.DiskOp
+	exits bool // ends its goroutine, as a failed test does
+}
+
+func (x *flaw) may(op fault.DiskOp) {
+	switch {
+	case x == nil || x.op != op:
+	case x.exits:
+		runtime.Goexit()
+	default:
+		panic(errPlanned)
+	}
+}
+
+// panics has each call of a file panic, or end its goroutine, below each call of the subject.
 func panics(in func(string, func(*run)), l *ledger) {
+	if p := l.policy; p.FlushEvery > 0 || p.Sync.Every > 0 || p.Sync.Bytes > 0 {
+		return // a panic in the background ends the program
+	}
 	for _, op := range []fault.DiskOp{fault.DiskWrite, fault.DiskSync, fault.DiskClose} {
 		for _, c := range calls {
-			in(fmt.Sprintf("%v panics below %s", op, c.name), func(r *run) {
-				if p := r.policy; p.FlushEvery > 0 || p.Sync.Every > 0 || p.Sync.Bytes > 0 {
-					return // a panic in the background ends the program
-				}
-				var now fault.DiskOp = fault.AnyDiskOp
-				r.Close()
-				r.g.panics = &now
-				if !r.open() {
-					return
-				}
-				_, err := r.put(40)
-				r.ok("Write", err)
-				now = op
-				var cause any
-				for range 500 { // fills memory
-					if cause = caught(func() { c.do(r) }); cause != nil {
-						break
-					}
-				}
-				if cause == nil {
-					caught(func() { r.Close() }) // this call does not reach the file
-					return
-				}
-				if cause != any(errPlanned) {
-					r.wrong("it panics with %v", cause)
-				}
-				if r.rest = nil; op == fault.DiskClose {
-					return // and is closed
-				}
-				for _, later := range calls {
-					var has bool
-					again := caught(func() { has, err = later.do(r) })
-					if again != nil || has && (err == nil || !strings.Contains(err.Error(), errPlanned.Error())) && !errors.Is(err, os.ErrClosed) {
-						r.wrong("later, %s = %v, panic %v", later.name, err, again)
-					}
-				}
-			})
+			for _, exits := range []bool{false, true} {
+				in(fmt.Sprintf("%v below %s, exits: %v", op, c.name, exits), func(r *run) { r.panicsBelow(c, flaw{op, exits}) })
+			}
 		}
 	}
 }
 
-// caught calls f in a goroutine of its own, and returns what it panics with.
-func caught(f func()) (cause any) {
+func (r *run) panicsBelow(c call, planned flaw) {
+	r.Close()
+	r.g.flaw = &flaw{op: fault.AnyDiskOp}
+	if !r.open() {
+		return
+	}
+	_, err := r.put(40)
+	r.ok("Write", err)
+	*r.g.flaw = planned
+	var cause any
+	ended := false
+	for range 500 { // fills memory
+		if cause, ended = caught(func() { c.do(r) }); cause != nil || ended {
+			break
+		}
+	}
+	if r.rest = nil; cause == nil && !ended {
+		caught(func() { r.Close() }) // this call does not reach the file
+		return
+	}
+	if cause != nil && cause != any(errPlanned) {
+		r.wrong("it panics with %v", cause)
+	}
+	if planned.op == fault.DiskClose {
+		return // and is closed
+	}
+	says := errPlanned.Error()
+	if planned.exits {
+		says = "Goexit"
+	}
+	for _, later := range calls {
+		var has bool
+		again, ended := caught(func() { has, err = later.do(r) })
+		if again != nil || ended || has && (err == nil || !strings.Contains(err.Error(), says)) && !errors.Is(err, os.ErrClosed) {
+			r.wrong("later, %s = %v, panic %v, ended %v", later.name, err, again, ended)
+		}
+	}
+}
+
+// caught calls f in a goroutine of its own. It returns what it panics with, and whether it comes back in
+// neither way.
+func caught(f func()) (cause any, ended bool) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		defer func() { cause = recover() }()
+		ended = true
+		defer func() {
+			if cause = recover(); cause != nil {
+				ended = false
+			}
+		}()
 		f()
+		ended = false
 	}()
 	<-done
-	return cause
+	return cause, ended
 }

@@ -19,6 +19,9 @@ import (
 // while is longer than what is due by time takes, and pauses before another try.
 const while = 3 * time.Second
 
+// longestPause is longer than the pause before any other try.
+const longestPause = 2 * time.Minute
+
 // dir is where a subject is opened on a fault.Disk.
 const dir = "/subject"
 
@@ -251,6 +254,13 @@ func (r *run) missingNow() int {
 func (r *run) holdsAll(what string) {
 	if n := r.missingNow(); n > 0 {
 		r.wrong("%s: %d of %d accepted records are lost", what, n, len(r.accepted()))
+	}
+	if m, ok := r.Subject.(marks); ok {
+		for name, kernel := range r.files() {
+			if n := m.Flushed(); n != int64(len(kernel)) {
+				r.wrong("%s: %d bytes are flushed, and %s has %d", what, n, name, len(kernel))
+			}
+		}
 	}
 }
 

@@ -103,8 +103,8 @@ var filesMutants = []mutant{
 	{
 		number: "33", what: "bytes accepted while a sync by time runs do not start its clock",
 		file: "files/streamdue.go", tests: streamTests + "|Period|Time",
-		old: "\t\tt.syncBehindLocked(goals())\n",
-		new: "\t\tt.syncBehindLocked(goals())\n\t\tt.syncTimer.Disarm()\n",
+		old: "\t\tif left := t.syncBehindLocked(goals()); left && !t.syncDue {\n",
+		new: "\t\tleft := t.syncBehindLocked(goals())\n\t\tt.syncTimer.Disarm()\n\t\tif left && !t.syncDue {\n",
 	},
 	{
 		number: "34", what: "a batch takes a file of another file system than its directory for synced with that",
@@ -273,7 +273,7 @@ var filesMutants = []mutant{
 	{
 		number: "218", what: "the name of a path that was forgotten is never synced",
 		file: "files/names.go", tests: streamTests + "|Name|Forg",
-		old: "\tt.names[dir] = forgottenNames{site, t.forgotten, old.unopened}\n",
+		old: "\tt.names[dir] = forgottenNames{site, t.forgotten, old.bytes + bytes, old.unopened}\n",
 		new: "\t_ = site\n",
 	},
 	{

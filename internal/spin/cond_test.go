@@ -1,6 +1,7 @@
 package spin
 
 import (
+	"runtime"
 	"sync"
 	"testing"
 )
@@ -25,7 +26,7 @@ func TestCondWakesThoseThatWait(t *testing.T) {
 		})
 	}
 	until := func(n *int, want int) {
-		for done := false; !done; Pause() {
+		for done := false; !done; runtime.Gosched() {
 			mu.Lock()
 			done = *n == want
 			mu.Unlock()

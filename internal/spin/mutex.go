@@ -1,4 +1,4 @@
-// Package spin is the lock of a Writer, and the store that releases it.
+// Package spin is the lock of a Writer.
 package spin
 
 import (
@@ -54,7 +54,7 @@ func (m *Mutex) lockSlow() {
 // unlockSlow is Unlock of a holder that has the right to try on.
 func (m *Mutex) unlockSlow() {
 	m.queued = false
-	StoreRelease(&m.state, 0)
+	m.state.Store(0)
 	m.queue.Unlock()
 }
 
@@ -68,12 +68,4 @@ func (m *Mutex) try() bool {
 		}
 	}
 	return false
-}
-
-// Pause spins for about a µs. Then it lets other threads and goroutines have the processor.
-func Pause() {
-	for range pause {
-	}
-	sys.YieldThread()
-	runtime.Gosched()
 }

@@ -2,8 +2,6 @@
 
 package spin
 
-import "sync/atomic"
-
 // Unlock releases the lock with a plain store: on amd64 every store releases
 // (Intel SDM vol. 3, 9.2.2). The store of sync/atomic is an XCHG, which waits until
 // all earlier stores have drained. The call is assembly, so the compiler moves nothing
@@ -17,8 +15,3 @@ func unlock(m *Mutex)
 
 //lint:ignore U1000 only assembly goes there
 func unlockLater(m *Mutex) { m.unlockSlow() }
-
-// StoreRelease stores v after all earlier stores.
-//
-//go:noescape
-func StoreRelease(addr *atomic.Int32, v int32)

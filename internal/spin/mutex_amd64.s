@@ -13,10 +13,3 @@ TEXT ·unlock(SB), NOSPLIT, $0-8
 
 later:
 	JMP ·unlockLater(SB)
-
-// func StoreRelease(addr *atomic.Int32, v int32)
-TEXT ·StoreRelease(SB), NOSPLIT, $0-12
-	MOVQ addr+0(FP), AX
-	MOVL v+8(FP), CX
-	MOVL CX, (AX)
-	RET

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -46,7 +47,7 @@ func captured(t *testing.T, name string) string {
 func TestParseFio(t *testing.T) {
 	check := func(out string, want sample) {
 		t.Helper()
-		if got, err := parseFio([]byte(out)); err != nil || got != want {
+		if got, err := parseFio([]byte(out)); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("got %+v, %v; want %+v", got, err, want)
 		}
 	}

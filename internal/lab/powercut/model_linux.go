@@ -281,7 +281,7 @@ func replayModel(ctx context.Context, in string, f *prove.Failure, look string) 
 	w, p := prove.Find(f.Log.Workload), f.Log.Program
 	policy, err := holdfast.ParsePolicy(f.Log.Policy)
 	if p != nil {
-		w, policy, err = p.Workload(), prove.NamedPolicies()[0], nil // a program has none
+		w, policy, err = p.Workload(), holdfast.Unbuffered(), nil // a program has none
 		f.Targets, f.Loss = w.Targets(policy), w.Loss(policy)
 	}
 	if w != nil && err == nil { // else Replay says so

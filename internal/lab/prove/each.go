@@ -14,7 +14,7 @@ import (
 // Workload replace-each is several goroutines that replace files, each its own, by one Set.
 func (all *catalogue) each() {
 	const writers, paths = 3, 2
-	*all = append(*all, &Workload{Name: "replace-each", About: "files.WriteFile in 3 goroutines, mode replace", Cleans: true,
+	*all = append(*all, &Workload{Name: "replace-each", About: "files.WriteFile in 3 goroutines, mode replace", Cleans: true, Whole: true,
 		Targets: func(p holdfast.Policy) (all []Target) {
 			for id := range writers * paths {
 				all = append(all, Target{ID: uint32(id), Path: fmt.Sprintf("e%d", id), Object: true, Whole: true, Synced: p.Sync.Mode != holdfast.SyncNever})

@@ -25,6 +25,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/lab/group"
 	"github.com/holdfast-go/holdfast/internal/lab/syscallfault"
+	"github.com/holdfast-go/holdfast/internal/policies"
 )
 
 // An injection is what happens to one call, or to all of its kind from one on.
@@ -211,8 +212,9 @@ func (v *Verdict) byFault(ctx context.Context, c Cell, o Options, most time.Dura
 		least = math.MaxInt // a liar is caught by the first that meets it
 	}
 	all := injections(counted, r)
-	if w.Targets(v.Policy)[0].Path == log0 && v.Policy.Buffer == 0 {
-		// A Writer without memory returns how much of a record the disk took. What other goroutines write
+	bypasses := v.Policy.Buffer == 0 || v.Policy.Sync.Mode == holdfast.SyncEach || w.Shape == policies.Large || w.Shape == policies.Mixed
+	if w.Targets(v.Policy)[0].Path == log0 && bypasses {
+		// A Write that bypasses memory returns how much of a record the disk took. What other goroutines write
 		// behind that part is there, but a reader of records in a row does not find it.
 		all = slices.DeleteFunc(all, func(in injection) bool { return in.short && in.errno != 0 })
 	}
@@ -286,6 +288,9 @@ func (v *Verdict) faultChain(ctx context.Context, w *Workload, o Options, seed u
 		}
 		if stays := in != nil && in.kind == syscallfault.Unlink; violation == nil && (number > 0 || !stays) {
 			violation = w.Leaves(before, stays)
+		}
+		if crash == Power { // what it took is not what the end of a process may take
+			c.Tally.Most, c.Tally.Sum = Extent{}, Extent{}
 		}
 		v.Tally.Add(c.Tally)
 		if violation != nil {

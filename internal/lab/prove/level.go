@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -39,8 +40,9 @@ var Levels = []Level{Memory, Kill, Fault, Hostile, PowerCut}
 
 // Options say what Prove does.
 type Options struct {
-	Policies  []holdfast.Policy
-	Workloads []*Workload // controls are added
+	Policies  []holdfast.Policy // nil: those that are generated, of which one run has as many as its time allows
+	All       bool              // a run has all that are generated
+	Workloads []*Workload       // controls are added
 	Levels    []Level
 	States    int           // of each workload under each policy, at levels memory and power
 	Time      time.Duration // of everything, about; 0 is no longer than it must
@@ -230,13 +232,23 @@ type Cell struct {
 
 // Cells are those of a level, the controls first.
 func (o Options) Cells(level Level) (cells []Cell) {
+	var judged []*Workload
+	controls := 0
 	for _, w := range Workloads() {
-		chosen := w.Control == "" && slices.ContainsFunc(o.Workloads, func(x *Workload) bool { return x.Name == w.Name })
-		if level == Memory && w.Files || w.Control == "" && !chosen || !w.shows(level) {
-			continue
+		chosen := w.Control != "" || slices.ContainsFunc(o.Workloads, func(x *Workload) bool { return x.Name == w.Name })
+		if chosen && w.shows(level) && (level != Memory || !w.Files) {
+			judged = append(judged, w)
+			controls += min(1, len(w.Control))
 		}
+	}
+	count := o.generatedOf(len(judged) - controls)
+	for i, w := range judged {
 		policies := w.Policies
-		if w.Control == "" {
+		switch {
+		case w.Control != "":
+		case o.Policies == nil:
+			policies = w.generated(o.Seed+uint64(i), count)
+		default:
 			policies = slices.DeleteFunc(slices.Clone(o.Policies), func(p holdfast.Policy) bool { return w.Policies != nil && !slices.Contains(w.Policies, p) })
 		}
 		for _, p := range policies {
@@ -252,6 +264,15 @@ func (o Options) Cells(level Level) (cells []Cell) {
 		return cmp.Compare(len(b.Workload.Control), 0) - cmp.Compare(len(a.Workload.Control), 0)
 	})
 	return cells
+}
+
+// generatedOf returns how many generated policies each of some workloads meets in one run, about.
+func (o Options) generatedOf(workloads int) int {
+	const least, each = 4, time.Second
+	if o.All {
+		return math.MaxInt32
+	}
+	return max(least, int(o.Time/time.Duration(max(1, len(o.Levels)*workloads))*atOnce/each))
 }
 
 // shows reports whether a level can show what a control must show.
@@ -370,8 +391,8 @@ func (w *Workload) Leaves(s *Survivors, killed bool) *Violation {
 func (v *Verdict) inMemory(w *Workload, states int, most time.Duration) error {
 	end := time.Now().Add(most)
 	how := recording{records: 300}
-	if v.Policy.Sync.Every > 0 { // its period must fall due
-		finish := time.Now().Add(min(2*time.Second, v.Policy.Sync.Every*5/4))
+	if period := max(v.Policy.FlushEvery, v.Policy.Sync.Every); period > 0 { // it must fall due
+		finish := time.Now().Add(min(2*time.Second, max(50*time.Millisecond, period*5/4)))
 		how = recording{until: func() bool { return time.Now().After(finish) }, pause: func(*rand.Rand) { time.Sleep(200 * time.Microsecond) }}
 	}
 	return v.exploreRuns(w, states, how, end)
@@ -398,7 +419,7 @@ func (v *Verdict) exploreRuns(w *Workload, states int, how recording, end time.T
 	return v.failingRuns(w, states, how, end)
 }
 
-// failingRuns explores runs in each of which one call of the disk fails, once. What is acknowledged all the same must be
+// failingRuns explores runs in each of which one call of the disk fails, once, or the disk is full for a while. What is acknowledged all the same must be
 // there. What else may be lost is not judged: what a full disk refuses waits in memory. Behind a failed sync only power is
 // cut, as Flush promises nothing of what the system has dropped.
 func (v *Verdict) failingRuns(w *Workload, states int, how recording, end time.Time) error {
@@ -412,10 +433,18 @@ func (v *Verdict) failingRuns(w *Workload, states int, how recording, end time.T
 	}
 	for n := 0; n < 8*len(ops) && v.Failure == nil && (n == 0 || time.Now().Before(end)); n++ {
 		run, op := how, ops[n%len(ops)]
+		failing := fault.DiskFault{Op: op, First: 1 + r.IntN(1<<(1+n%8)), Times: 1, Err: syscall.EIO}
+		full := n%(2*len(ops)) == 0
+		if full {
+			failing.Times, failing.Err = 0, syscall.ENOSPC
+		}
 		x := &explorer{targets: w.Targets(v.Policy), loss: loss, powerOnly: op != fault.DiskWrite && op != fault.DiskRename}
 		run.disk = func(m memory) {
 			m.d.short = false // a part before the failure is returned, and others may write behind it
-			m.d.disk.Add(fault.DiskFault{Op: op, First: 1 + r.IntN(1<<(1+n%8)), Times: 1, Err: syscall.EIO})
+			m.d.disk.Add(failing)
+			if full { // for a while: then what memory holds must get there by itself
+				time.AfterFunc(10*time.Millisecond, m.d.disk.Mend)
+			}
 		}
 		run.records, run.until, run.pause = 240, nil, nil
 		l, err := w.record(v.Policy, v.Seed+uint64(n), run)

@@ -19,8 +19,6 @@ import (
 func (all *catalogue) wal() {
 	const targets = 4
 	*all = append(*all, &Workload{Name: "wal", About: "wal.Log, which is opened anew after every 8 records", Files: true,
-		// Under the first one a record is written when it is appended, so that Wait calls fdatasync. The others write and sync in one call.
-		Policies: []holdfast.Policy{holdfast.Unbuffered(), holdfast.Durable(), holdfast.EachDurable()},
 		Targets: func(holdfast.Policy) (all []Target) {
 			for id := range uint32(targets) {
 				all = append(all, Target{ID: id, Path: fmt.Sprintf("log/%d", id), Object: true, Whole: true, Synced: true})

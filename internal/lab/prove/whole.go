@@ -34,7 +34,7 @@ func (all *catalogue) whole() {
 			mounted = []string{path(1)}
 		}
 		*all = append(*all, &Workload{
-			Name: "whole-" + name, About: fmt.Sprintf("files.WriteAll of %d files, mode %v", batch, mode), Mounted: mounted,
+			Name: "whole-" + name, About: fmt.Sprintf("files.WriteAll of %d files, mode %v", batch, mode), Mounted: mounted, Whole: true,
 			Slow: slow, Cleans: true, Files: dirs, // the disk in memory has one directory
 			Targets: func(p holdfast.Policy) (targets []Target) {
 				for id := range paths {

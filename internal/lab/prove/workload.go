@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/files"
+	"github.com/holdfast-go/holdfast/internal/policies"
 )
 
 // A Workload is a program that writes and says what it knows of it. To add one, write it in a
@@ -34,11 +35,15 @@ type Workload struct {
 	Tidy bool
 	// Slow is how long a real run pauses between its steps, where it soon has no more to do.
 	Slow time.Duration
-	// Policies are those that it is run under; nil is every one.
+	// Policies are those that it is run under; nil is every one, and without a choice those of the generated cases.
 	Policies []holdfast.Policy
-	Targets  func(holdfast.Policy) []Target
-	Loss     func(holdfast.Policy) holdfast.Loss // nil is Policy.Loss
-	Run      func(*Run) error
+	// Shape is that of its records: it is run under the policies that the generated cases have for it. "" is under those of all.
+	Shape policies.Shape
+	// Whole says that it writes whole files, which wait in no memory: of the policies that sync alike one is enough.
+	Whole   bool
+	Targets func(holdfast.Policy) []Target
+	Loss    func(holdfast.Policy) holdfast.Loss // nil is Policy.Loss
+	Run     func(*Run) error
 }
 
 // lossOf is what a workload may lose under a policy.
@@ -133,6 +138,7 @@ type stream struct {
 	made int
 	rand *rand.Rand
 	buf  []byte
+	ends []int64 // of a Writer: an offset behind each record that this run made
 }
 
 func (r *Run) stream(id uint32, next uint64) *stream {
@@ -140,10 +146,24 @@ func (r *Run) stream(id uint32, next uint64) *stream {
 }
 
 // record makes the next record, which is good until the one after it.
-func (s *stream) record() []byte {
+func (s *stream) record() []byte { return s.recordOf(HeaderSize + s.rand.IntN(200)) }
+
+func (s *stream) recordOf(size int) []byte {
 	s.run.Note(Begun, s.id, s.next+1)
-	s.buf = Record{ID: s.id, N: s.next, At: time.Now().UnixNano(), Size: HeaderSize + s.rand.IntN(200)}.Append(s.buf[:0])
+	s.buf = Record{ID: s.id, N: s.next, At: time.Now().UnixNano(), Size: size}.Append(s.buf[:0])
 	return s.buf
+}
+
+// shaped makes the next record in a size that a Writer treats as a shape says.
+func (s *stream) shaped(shape policies.Shape) []byte {
+	size := HeaderSize + s.rand.IntN(200)
+	switch most := int(min(s.run.Policy.Buffer, 64*holdfast.KiB-1)); {
+	case shape == policies.Large, shape == policies.Mixed && s.rand.IntN(3) == 0:
+		size += most
+	case most > 0:
+		size = min(size, most)
+	}
+	return s.recordOf(size)
 }
 
 // accepted notes that the record was accepted, as durable as a policy makes it then.
@@ -187,10 +207,26 @@ func Find(name string) *Workload {
 	return nil
 }
 
-// NamedPolicies are those that have a name.
-func NamedPolicies() []holdfast.Policy {
-	return []holdfast.Policy{holdfast.Unbuffered(), holdfast.Buffered(64 * holdfast.KiB), holdfast.Periodic(time.Second),
-		holdfast.Durable(), holdfast.EachDurable()}
+var pairs = sync.OnceValue(policies.Pairs)
+
+// generated returns policies that the workload is run under where none was chosen, about count of them. Seeds in a row take
+// all in turn.
+func (w *Workload) generated(seed uint64, count int) (chosen []holdfast.Policy) {
+	if w.Policies != nil {
+		return w.Policies
+	}
+	var all []holdfast.Policy
+	for _, c := range pairs() {
+		known := slices.ContainsFunc(all, func(p holdfast.Policy) bool { return p == c.Policy || w.Whole && p.Sync == c.Policy.Sync })
+		if !known && (w.Shape == "" || w.Shape == c.Shape) {
+			all = append(all, c.Policy)
+		}
+	}
+	parts := (len(all) + count - 1) / count
+	for i := int(seed % uint64(parts)); i < len(all); i += parts {
+		chosen = append(chosen, all[i])
+	}
+	return chosen
 }
 
 // streams are the targets of so many writers to one file.

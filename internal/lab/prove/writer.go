@@ -8,37 +8,43 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/policies"
 )
 
 const log0 = "log"
 
-// Workload writer is several goroutines that write to one Writer. Now and then one of them calls
-// Flush or Sync.
+// Workloads writer, writer-large and writer-mixed are several goroutines that write to one Writer. Now and then one
+// of them calls Flush or Sync.
 func (all *catalogue) writer() {
 	const writers = 3
-	*all = append(*all, &Workload{Name: "writer", About: "three goroutines, one Writer: Write, Flush, Sync",
-		Cleans: true, Targets: streamTargets(log0, writers),
-		Run: func(r *Run) error {
-			return r.onWriter(writers, func(w *holdfast.Writer, s *stream) error {
-				if _, err := w.Write(s.record()); err != nil {
-					return err
-				}
-				s.accepted(r.Policy)
-				return s.asks(w)
-			})
-		}})
+	writing := func(name, about string, shape policies.Shape) {
+		*all = append(*all, &Workload{Name: name, About: about, Shape: shape,
+			Cleans: true, Targets: streamTargets(log0, writers),
+			Run: func(r *Run) error {
+				return r.onWriter(writers, func(w *holdfast.Writer, s *stream) error {
+					if _, err := w.Write(s.shaped(shape)); err != nil {
+						return err
+					}
+					s.accepted(r.Policy)
+					return s.asks(w)
+				})
+			}})
+	}
+	writing("writer", "three goroutines, one Writer: Write, Flush, Sync", policies.Small)
+	writing("writer-large", "the same with Writes that bypass memory", policies.Large)
+	writing("writer-mixed", "the same with Writes that do and Writes that don't", policies.Mixed)
 }
 
 // Workload enqueue gives records without waiting, and waits for some, or looks at Durable.
 func (all *catalogue) enqueue() {
 	const writers = 2
-	*all = append(*all, &Workload{Name: "enqueue", About: "Enqueue, then WaitDurable or a look at Durable",
+	*all = append(*all, &Workload{Name: "enqueue", About: "Enqueue, then WaitDurable or a look at Durable", Shape: policies.Enqueue,
 		Cleans: true, Targets: streamTargets(log0, writers),
 		Run: func(r *Run) error {
 			waiting := make([][]int64, writers) // ends of the records that are not durable yet
 			return r.onWriter(writers, func(w *holdfast.Writer, s *stream) error {
 				first := s.next - uint64(len(waiting[s.id]))
-				end, err := w.Enqueue(s.record())
+				end, err := w.Enqueue(s.shaped(policies.Enqueue))
 				if err != nil {
 					return err
 				}
@@ -136,7 +142,9 @@ func (r *Run) onWriter(writers int, step func(*holdfast.Writer, *stream) error) 
 		streams[id] = s
 		group.Go(func() {
 			for errs[id] == nil && r.more(s.made) {
-				errs[id] = step(w, s)
+				if errs[id] = step(w, s); s.made > len(s.ends) {
+					s.ends = append(s.ends, w.Written())
+				}
 			}
 		})
 	}
@@ -146,6 +154,7 @@ func (r *Run) onWriter(writers int, step func(*holdfast.Writer, *stream) error) 
 			err = e
 		}
 	}
+	r.awaitDue(w, streams)
 	closed := w.Close()
 	if err == nil && closed == nil {
 		kind := Durable
@@ -160,6 +169,48 @@ func (r *Run) onWriter(writers int, step func(*holdfast.Writer, *stream) error) 
 		return err
 	}
 	return closed
+}
+
+// awaitDue makes no call that helps the Writer. It waits until its policy's times and bytes have moved what they must, and
+// notes that as acknowledged. Where the Writer does nothing for long it notes it all the same: what did not move is lost.
+// Policies of a longer period are for tests in fake time.
+func (r *Run) awaitDue(w *holdfast.Writer, streams []*stream) {
+	const longest, patience, failures = 100 * time.Millisecond, 5000, 20
+	due := r.Policy.Due()
+	if max(due.Flush, due.Sync) > longest {
+		return
+	}
+	var final *holdfast.SyncError
+	for idle, tries, before := 0, 0, int64(0); ; idle++ {
+		flushed, durable := w.Flushed(), w.Durable()
+		if due.Flush > 0 {
+			flushed = w.Written()
+		}
+		if due.Sync > 0 {
+			durable = flushed
+		} else if due.SyncBytes > 0 {
+			durable = max(durable, flushed-int64(due.SyncBytes)+1)
+		}
+		if w.Flushed() >= flushed && w.Durable() >= durable || idle == patience {
+			for _, s := range streams {
+				first := s.next - uint64(len(s.ends))
+				if !r.Policy.Sync.Waits() { // else what was accepted is durable, and what was enqueued is not accepted
+					r.Note(Flushed, s.id, first+uint64(below(s.ends, flushed)))
+				}
+				r.Note(Durable, s.id, first+uint64(below(s.ends, durable)))
+			}
+			return
+		}
+		if s := w.Stats(); s.Flushes+s.Syncs != before {
+			if before, idle, tries = s.Flushes+s.Syncs, 0, tries+1; tries == failures && w.Err() != nil { // the disk goes on failing
+				return
+			}
+		}
+		if errors.As(w.Err(), &final) {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // asks calls Flush or Sync now and then, which acknowledge what was written before.

@@ -43,7 +43,6 @@ type proof struct {
 	command     string
 	read        string
 	eio, trace  bool
-	all         bool
 	started     place.Starter
 	kernel      string // the name of started, if it is to be started
 }
@@ -85,12 +84,12 @@ With --cmd it crashes your own program: see docs/prove.md. The workloads are
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.Var(cli.Many("policy", &p.Policies, holdfast.ParsePolicy), "policy", "a policy to prove; may be given again (default: all that have a name)")
+	f.Var(cli.Many("policy", &p.Policies, holdfast.ParsePolicy), "policy", "a policy to prove; may be given again (default: some of the\ngenerated ones, others with each seed)")
 	f.Var(cli.List("names", &p.Workloads, parseWorkload), "workload", "what writes, such as writer,wal (default: all that are above)")
 	f.Var(cli.List("list", &p.Levels, parseLevel), "level", "memory, kill, fault, hostile, power or all (default: all; of --cmd: kill)")
-	f.Var(cli.Once("duration", &p.Time, cli.ParseTime(time.Millisecond)), "time", "about how long it may take in all (default 45s)")
+	f.Var(cli.Once("duration", &p.Time, cli.ParseTime(time.Millisecond)), "time", "about how long it may take in all (default 45s, with\n--all 5m)")
 	f.VarP(cli.Once("file", &p.output, cli.NewLines("results.jsonl --proof proof.jsonl")), "output", "o", "write each verdict to a new file, as a line of JSON")
-	f.BoolVar(&p.all, "all", false, "print a row for each verdict, also where these take more than 60 lines")
+	f.BoolVar(&p.All, "all", false, "judge under all generated policies, and print a row for each verdict")
 	f.Var(cli.Once("file:line", &p.replay, cli.Given), "replay", "judge the failing state of a line of such a file again, and nothing else")
 	f.Var(cli.Once("command", &p.look, cli.Given), "look", "with --replay, at level power: run this where the state is")
 	f.Var(cli.List("list", &p.kinds, parseKind), "fs", "the file systems of level power\n(default: ext4, xfs, btrfs; without root: posix, a model)")
@@ -206,6 +205,9 @@ func (p *proof) run(cmd *cobra.Command) error {
 		p.Levels = []prove.Level{prove.Kill, prove.Fault}
 	}
 	p.statesGiven = changed("states")
+	if p.All && !changed("time") && !changed("cmd") {
+		p.Time = 5 * time.Minute
+	}
 	if err := p.complete(cmd.Context(), cmd.ErrOrStderr()); err != nil {
 		return err
 	}
@@ -332,8 +334,7 @@ func (p *proof) complete(ctx context.Context, stderr io.Writer) error {
 func (p *proof) completePower(ctx context.Context, stderr io.Writer, all bool) error {
 	policies, states := p.Policies, p.States
 	if len(policies) == 0 {
-		p.Policies = prove.NamedPolicies()
-		policies = []holdfast.Policy{holdfast.Durable()} // the others promise less at a power cut
+		policies = []holdfast.Policy{holdfast.Durable()} // level power: the others promise less at a power cut
 	}
 	if !slices.Contains(p.Levels, prove.PowerCut) {
 		if p.kinds != nil {
@@ -558,7 +559,7 @@ func (p *proof) report(stdout io.Writer, verdicts []*prove.Verdict) error {
 		_ = cli.WriteLocal(stdout, func(w io.Writer) error { _, err := fmt.Fprintf(w, format, args...); return err })
 	}
 	text := page(verdicts, cli.Columns(stdout))
-	summed := !p.all && strings.Count(text, "\n") > mostLines
+	summed := !p.All && strings.Count(text, "\n") > mostLines
 	if summed {
 		text = summary(verdicts, cli.Columns(stdout)) + "\n"
 	}

@@ -1,6 +1,7 @@
 package prove
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -148,6 +149,9 @@ func judged(verdicts []*prove.Verdict) string {
 	return text
 }
 
+// mostLosses is how many policies of a kind of crash the summary shows: those that lost most, one for each bound.
+const mostLosses = 4
+
 // losses shows what crashes of one kind took of what had been accepted, where they took something, beside what is allowed.
 func losses(verdicts []*prove.Verdict, power bool, columns int) string {
 	type kind struct{ policy, allowed string }
@@ -167,13 +171,20 @@ func losses(verdicts []*prove.Verdict, power bool, columns int) string {
 	if len(kinds) == 0 {
 		return ""
 	}
-	slices.SortStableFunc(kinds, func(a, b kind) int { return strings.Compare(a.policy, b.policy) })
-	head := "lost when the process ended"
+	slices.SortStableFunc(kinds, func(a, b kind) int { return cmp.Compare(lost[b].Bytes, lost[a].Bytes) })
+	var shown []kind
+	for _, k := range kinds {
+		if len(shown) < mostLosses && !slices.ContainsFunc(shown, func(s kind) bool { return s.allowed == k.allowed }) {
+			shown = append(shown, k)
+		}
+	}
+	slices.SortStableFunc(shown, func(a, b kind) int { return strings.Compare(a.policy, b.policy) })
+	head := "most lost when a process ended"
 	if power {
-		head = "lost at a power cut"
+		head = "most lost at a power cut"
 	}
 	rows := [][]string{{head, "records", "bytes", "age", "allowed"}}
-	for _, k := range kinds {
+	for _, k := range shown {
 		x := lost[k]
 		rows = append(rows, []string{k.policy, cli.Grouped(x.Records), cli.BytesText(x.Bytes), x.Age.Round(time.Millisecond).String(), k.allowed})
 	}
@@ -182,6 +193,11 @@ func losses(verdicts []*prove.Verdict, power bool, columns int) string {
 		var short [][]string
 		for _, row := range rows {
 			short = append(short, row[:4])
+		}
+		if widest(aligned(short)) > columns {
+			for i, row := range short {
+				short[i] = slices.Concat(row[:1], row[2:])
+			}
 		}
 		lines = nil
 		for i, line := range aligned(short) {
