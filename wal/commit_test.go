@@ -146,6 +146,23 @@ func TestAFailureOfABatchIsReportedOnce(t *testing.T) {
 	}
 }
 
+// TestACutDoesNotShareTheBatchAtWork, though that makes all durable.
+func TestACutDoesNotShareTheBatchAtWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDisk(t, nil)
+		l := mustOpenDisk(t, d, "buffer=64KiB,sync=group")
+		d.Add(fault.DiskFault{Op: fault.DiskDatasync, Times: 1, Delay: time.Second})
+		go l.Append([]byte("a"), []byte("b"))
+		synctest.Wait()
+		if err := l.TruncateAfter(1); err != nil || l.Last() != 1 || l.Durable() != 1 {
+			t.Errorf("TruncateAfter = %v; last %d, durable %d", err, l.Last(), l.Durable())
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestAFlushByBytesStartsBehindASync without a further call.
 func TestAFlushByBytesStartsBehindASync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -15,14 +15,6 @@ var logMutants = []mutant{
 		new:  "&& s.synced == s.end {",
 	},
 	{
-		number: "912", what: "a segment begins before the one behind it is durable",
-		file: "wal/commit.go",
-		old:  "sync || n < len(rest)); err != nil {\n\t\t\treturn err\n\t\t}\n\t}",
-		new:  "sync); err != nil {\n\t\t\treturn err\n\t\t}\n\t}",
-
-		equivalent: "the next segment's beginning syncs what this write has left",
-	},
-	{
 		number: "912b", what: "a segment begins before the one behind it is synced",
 		file: "wal/commit.go",
 		old:  "\tif old.synced < old.end {\n",
@@ -185,12 +177,6 @@ var logMutants = []mutant{
 		file: "wal/truncate.go",
 		old:  "s.next = min(s.next, cut)",
 		new:  "s.next = max(s.next, 0)",
-	},
-	{
-		number: "938", what: "a sync by bytes is not looked for when a batch has ended",
-		file: "wal/commit.go",
-		old:  "\t\tl.room.Broadcast()\n\t\tl.syncBytesLocked()\n\t}()",
-		new:  "\t\tl.room.Broadcast()\n\t}()",
 	},
 	{
 		number: "939", what: "a new segment permits what the option does not",
@@ -549,24 +535,6 @@ var logMutants = []mutant{
 		new:  "func (l *logFile) Name() string { return \"\" }",
 	},
 	{
-		number: "S10", what: "a Wait whose context ends does not return the cause",
-		file: "wal/commit.go", tests: "WaitEnds",
-		old: "\t\t\treturn context.Cause(ctx)",
-		new: "\t\t\treturn ctx.Err()",
-	},
-	{
-		number: "S11", what: "a flush by bytes waits for a full buffer",
-		file: "wal/append.go", tests: "AFlushByBytes",
-		old: "\tif p.FlushBytes > 0 {\n\t\tenough = p.FlushBytes\n\t}\n",
-		new: "",
-	},
-	{
-		number: "S12", what: "a flush by time that failed waits for the next call",
-		file: "wal/append.go", tests: "WhatIsDue",
-		old: "\t\tif !l.isClosing {\n\t\t\ttimer.Arm() // try again in a while\n\t\t}\n",
-		new: "",
-	},
-	{
 		number: "S13", what: "Appends share a sync under sync=each",
 		file: "wal/append.go", tests: "EachAppend",
 		old: "\t\tl.each.Lock()\n\t\tdefer l.each.Unlock()\n",
@@ -643,12 +611,6 @@ var logMutants = []mutant{
 		file: "wal/commit.go", tests: "KillInside",
 		old: "l.begin(first, min(low, first))",
 		new: "l.begin(first, low)",
-	},
-	{
-		number: "X10", what: "a Follow whose records are cut hears of it with the next record",
-		file: "wal/truncate.go", tests: "EndsAFollow",
-		old: "\tl.growLocked()\n\tl.commit.wakeAll()",
-		new: "\tl.commit.wakeAll()",
 	},
 	{
 		number: "X11", what: "a Follow ends only when Close does",
@@ -735,12 +697,6 @@ var logMutants = []mutant{
 		new: "case index > l.last && false: // TruncateAfter",
 	},
 	{
-		number: "Y2", what: "the next call reports that a cut has removed the background's records",
-		file: "wal/append.go", tests: "WhatACutHasRemoved",
-		old: " && !errors.Is(err, ErrNotFound) {",
-		new: " {",
-	},
-	{
 		number: "Y3", what: "a backup goes though the compressed one could not be closed",
 		file: "rotate/backups.go", tests: "CompressedOneIsNotClosed",
 		old: "err = f.disk.Sync(to.fd)\n\t}\n\terr = cmp.Or(err, f.disk.Close(to.fd))",
@@ -780,12 +736,6 @@ var logMutants = []mutant{
 		number: "Z18", what: "a failed sync of a new log is not counted against names that its directory waits for",
 		file: "rotate/logfile.go", tests: "Neighbour",
 		old: "\t\t\tl.names.Fail(l.key)\n",
-		new: "",
-	},
-	{
-		number: "Z19", what: "a log has one sync by bytes and no second",
-		file: "wal/append.go", tests: "ByBytesIsNot",
-		old: "\t\tl.syncing = false\n",
 		new: "",
 	},
 	{
@@ -909,12 +859,6 @@ var logMutants = []mutant{
 		file: "wal/truncate.go", tests: "BesideTruncateAfter",
 		old: "\tfor l.exclusive {\n\t\tl.room.Wait()\n\t}\n\tif err := l.refusalLocked(); err != nil {\n\t\treturn err\n\t}\n\tl.exclusive = true",
 		new: "\tif err := l.refusalLocked(); err != nil {\n\t\treturn err\n\t}\n\tl.exclusive = true",
-	},
-	{
-		number: "P04", what: "a sync by bytes starts late",
-		file: "wal/append.go", tests: "SyncByBytes",
-		old: "l.unsynced < limit ||",
-		new: "l.unsynced <= limit ||",
 	},
 	{
 		number: "P05", what: "a spare file is made though there is one",
