@@ -283,10 +283,11 @@ func (w *Writer) writeAloneLocked(p []byte) (n int, end int64, err error) {
 	return n, w.fill.base, err
 }
 
-// awaitBypass waits until no large Write stops the others.
-func (f *flusher) awaitBypass() {
+// awaitBypassLocked waits until no large Write stops the others, or Close has begun.
+func (w *Writer) awaitBypassLocked() {
+	f := &w.flush
 	f.heldUp++
-	for f.exclusive {
+	for f.exclusive && !w.isClosing {
 		f.space.Wait()
 	}
 	if f.heldUp--; f.heldUp == 0 {

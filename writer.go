@@ -213,7 +213,7 @@ func (w *Writer) takeLocked(p []byte) error {
 		need := w.fill.pos + len(p)
 		switch {
 		case w.flush.exclusive:
-			w.flush.awaitBypass()
+			w.awaitBypassLocked()
 		case w.flush.stuck || need > int(w.policy.Buffer):
 			w.reports.waits += waits
 			waits = 0
@@ -354,7 +354,8 @@ func (w *Writer) CloseContext(ctx context.Context) error {
 // returned yet. What could not be flushed is lost with the Writer; the [WriteError] has
 // the first lost byte.
 //
-// Calls that wait for memory return ErrClosed, and so does every later call. A second
+// Calls that wait for memory return ErrClosed, and so does every later call; where the policy syncs by bytes, a call that
+// waits for such a sync does so when that ends. A second
 // Close waits for the first and returns the same. Close waits for calls that the kernel
 // has not finished, however long that takes: [Writer.CloseContext] does not.
 func (w *Writer) Close() (err error) {
