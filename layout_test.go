@@ -67,7 +67,6 @@ var rooms = map[string]room{
 	"internal/mutants":    {"", ""},
 
 	"internal/filetest":     {"internal/durable internal/keyed internal/sys", ""},
-	"internal/killtest":     {".", ""},
 	"internal/panictest":    {"", ""},
 	"internal/racetest":     {"", ""},
 	"internal/acltest":      {"", "golang.org/x/sys"},
@@ -164,7 +163,7 @@ func below(dir, names string) string {
 // testRooms is what every room's tests may import besides. It has processes of a test's own, the files
 // that fail, the statistics that judge, and what a fair measurement needs. It also has file systems of
 // a test's own, and what tests of several rooms share.
-var testRooms = "internal/acltest internal/crashsuite internal/fault internal/filetest internal/isolate internal/killtest internal/panictest internal/policies internal/racetest internal/stoptest internal/terminaltest " +
+var testRooms = "internal/acltest internal/crashsuite internal/fault internal/filetest internal/isolate internal/panictest internal/policies internal/racetest internal/stoptest internal/terminaltest " +
 	lab("stat trial volume study/studytest")
 
 // testOthers is what every room's tests may import of other people's.
