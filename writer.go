@@ -21,7 +21,7 @@ import (
 // Memory is bounded by twice the policy's Buffer; when the file is slower than
 // the callers, Write waits. Otherwise no Write waits for another's flush or sync.
 // Two exceptions: the policy waits (group, each), or a large Write is under way. A Write
-// is large if it is larger than the buffer, or has 64 KiB or more: it bypasses memory.
+// is large if it is larger than the buffer, or has 64 KiB or more, and each one is under sync=each: it bypasses memory.
 // A policy that syncs by bytes lets the kernel have twice as many, and then flushes wait.
 //
 // Flushes and syncs by time of many Writers that come due together take turns: at most 64 on
