@@ -87,7 +87,7 @@ With --cmd it crashes your own program: see docs/prove.md. The workloads are
 	f.Var(cli.Many("policy", &p.Policies, holdfast.ParsePolicy), "policy", "a policy to prove; may be given again (default: some of the\ngenerated ones, others with each seed)")
 	f.Var(cli.List("names", &p.Workloads, parseWorkload), "workload", "what writes, such as writer,wal (default: all that are above)")
 	f.Var(cli.List("list", &p.Levels, parseLevel), "level", "memory, kill, fault, hostile, power or all (default: all; of --cmd: kill)")
-	f.Var(cli.Once("duration", &p.Time, cli.ParseTime(time.Millisecond)), "time", "about how long it may take in all (default 45s, with\n--all 5m)")
+	f.Var(cli.Once("duration", &p.Time, cli.ParseTime(time.Millisecond)), "time", "about how long it may take in all (default 45s, or 5m for all\npolicies)")
 	f.VarP(cli.Once("file", &p.output, cli.NewLines("results.jsonl --proof proof.jsonl")), "output", "o", "write each verdict to a new file, as a line of JSON")
 	f.BoolVar(&p.All, "all", false, "judge under all generated policies, and print a row for each verdict")
 	f.Var(cli.Once("file:line", &p.replay, cli.Given), "replay", "judge the failing state of a line of such a file again, and nothing else")
