@@ -351,8 +351,8 @@ func (e *execution) idles() bool {
 func (e *execution) waiting() string {
 	var waiting []string
 	for _, c := range e.clients {
-		if _, idle := c.idle(); !idle {
-			waiting = append(waiting, fmt.Sprintf("%d: %s", c.number, c.calls[0]))
+		if call := c.waits(); call != "" {
+			waiting = append(waiting, fmt.Sprintf("%d: %s", c.number, call))
 		}
 	}
 	return strings.Join(waiting, ", ")
@@ -368,7 +368,7 @@ func (e *execution) check() {
 	if e.closed && !e.policy.Sync.Waits() && e.policy.Due().Dirty == 0 {
 		writes := 0
 		for _, c := range e.clients {
-			if _, idle := c.idle(); !idle && (c.calls[0][0] == 'w' || c.calls[0][0] == 'e') {
+			if call := c.waits(); call != "" && (call[0] == 'w' || call[0] == 'e') {
 				writes++
 			}
 		}
@@ -524,8 +524,20 @@ func (c *client) idle() (call string, idle bool) {
 	return call, !c.busy
 }
 
+// waits returns the call that is under way, or "".
+func (c *client) waits() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.busy {
+		return ""
+	}
+	return c.calls[0]
+}
+
 func (c *client) next(call string) {
+	c.mu.Lock()
 	c.busy = true
+	c.mu.Unlock()
 	if call == "x" {
 		c.closed = true
 	}
@@ -536,8 +548,8 @@ func (c *client) next(call string) {
 func (c *client) cancelled() {
 	c.cancel()
 	synctest.Wait()
-	if _, idle := c.idle(); !idle {
-		c.wrong("%d: %s goes on though its context has ended", c.number, c.calls[0])
+	if call := c.waits(); call != "" {
+		c.wrong("%d: %s goes on though its context has ended", c.number, call)
 	}
 }
 

@@ -285,7 +285,7 @@ func TestAFailedSyncOfWhatWasRefusedIsFinal(t *testing.T) {
 		d, l := newMemory(t), ledger{}
 		f := opened(t, d, Options{Policy: policies[3]})
 		l.put(t, f, 1)
-		l.putBehindAFlush(t, d, f, fault.DiskFault{Op: fault.DiskWrite, Err: syscall.ENOSPC, Times: 3}, fault.DiskFault{Op: fault.DiskDatasync, Err: syscall.EIO, Times: 1})
+		l.putBehindAFlush(t, d, f, fault.DiskFault{Op: fault.DiskWrite, Err: syscall.ENOSPC, Times: 2}, fault.DiskFault{Op: fault.DiskDatasync, Err: syscall.EIO, Times: 1})
 		if err := f.Rotate(); err != nil || d.Count(fault.DiskDatasync) != 1 {
 			t.Errorf("Rotate = %v, after %d syncs", err, d.Count(fault.DiskDatasync))
 		}

@@ -371,10 +371,13 @@ func heard(r *run) {
 // holdsAtRisk judges that the last failure says no less than what only memory had then: one record at
 // least, if the kernel lacks any.
 func (r *run) holdsAtRisk() {
-	if len(r.heard) == 0 || r.o.AtRisk == nil || r.missingNow() == 0 {
+	r.told.Lock()
+	heard := slices.Clone(r.heard)
+	r.told.Unlock()
+	if len(heard) == 0 || r.o.AtRisk == nil || r.missingNow() == 0 {
 		return
 	}
-	last := r.heard[len(r.heard)-1]
+	last := heard[len(heard)-1]
 	if n := r.o.AtRisk(last); n < 40 {
 		r.wrong("more than 40 bytes are at risk, and the failure says %d: %v", n, last)
 	}
