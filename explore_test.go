@@ -313,7 +313,7 @@ func (e *execution) steps() (steps []step) {
 		add("close", func() { closing.end <- outcome{} })
 	}
 	for _, c := range e.clients {
-		if c.cancel != nil {
+		if c.mayEnd() {
 			add(fmt.Sprintf("%d: context ends", c.number), c.cancelled)
 		}
 	}
@@ -522,6 +522,13 @@ func (c *client) idle() (call string, idle bool) {
 		call = c.calls[0]
 	}
 	return call, !c.busy
+}
+
+// mayEnd reports whether a call is under way whose context may end.
+func (c *client) mayEnd() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.cancel != nil
 }
 
 // waits returns the call that is under way, or "".

@@ -117,7 +117,9 @@ func live(t *testing.T, o Opener, p holdfast.Policy, disk *fault.Disk, what stri
 			r.stall = 4 * slowSync
 		}
 		if s, err := o.Open(&r.g); err == nil {
+			dice.Lock() // the disk may be in use already
 			r.Subject = s
+			dice.Unlock()
 		} else {
 			disk.Mend()
 			if !r.open() {
