@@ -114,7 +114,10 @@ func accountForStreams(t *testing.T, p holdfast.Policy, seed uint64) {
 	if s := f.Stats(); s.Memory != 0 || s.NotFlushed != 0 || s.NotDurable != 0 {
 		t.Errorf("%d bytes of memory, %d and %d bytes wait", s.Memory, s.NotFlushed, s.NotDurable)
 	}
-	if n := f.streams.unsynced; n != 0 {
+	f.streams.mu.Lock()
+	n := f.streams.unsynced
+	f.streams.mu.Unlock()
+	if n != 0 {
 		t.Errorf("%d bytes are counted for the next sync by bytes", n)
 	}
 	for i := range accounts {

@@ -240,7 +240,9 @@ func (m *model) step(l *Log, r *rand.Rand, n *int) error {
 		if err == nil {
 			durable := m.durable
 			m.cutTo(index, m.last())
+			m.mu.Lock()
 			m.durable = max(durable, index-1)
+			m.mu.Unlock()
 		}
 		return err
 	case 5:
