@@ -51,7 +51,6 @@ type logger struct {
 func (l *logger) Write(p []byte) (n int, err error) {
 	l.one.Lock()
 	defer l.one.Unlock()
-	l.SetOutput(l.File)
 	before := l.Stats().Writes
 	l.Info(string(p))
 	if l.Stats().Writes == before {
