@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/lab/trial"
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
@@ -96,10 +95,6 @@ func benchmarkSink(b *testing.B, record []byte, goroutines int, open func(path s
 	path := filepath.Join(b.TempDir(), "file")
 	s, err := open(path)
 	if err != nil {
-		b.Fatal(err)
-	}
-	size := int64(b.N) * int64(len(record))
-	if err := trial.PrepareMemory(filepath.Dir(path), min(size, 256<<20)); err != nil {
 		b.Fatal(err)
 	}
 	b.SetBytes(int64(len(record)))

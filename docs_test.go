@@ -22,7 +22,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/lab/volume"
+	"github.com/holdfast-go/holdfast/internal/volume"
 	"github.com/holdfast-go/holdfast/wal"
 )
 
@@ -206,8 +206,8 @@ var notRun = map[string]string{
 	"dpkg -i holdfast-VERSION-":                     "it needs a release, and installs it",
 	"rpm -i holdfast-VERSION-":                      "it needs a release, and installs it",
 	"podman ":                                       "it needs a release, and podman",
-	"go -C tools/release run . -commit ":            "TestTwoReleasesAreEqual runs it, twice",
-	"go run -C peers . rotate":                      "it needs modules of others, and takes minutes",
+	"go -C dev/tools/release run . -commit ":            "TestTwoReleasesAreEqual runs it, twice",
+	"go run -C dev/peers . rotate":                      "it needs modules of others, and takes minutes",
 }
 
 // quickly is put behind each shown bench: the command as it stands takes its 50 s. Where

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/notify"
+	"github.com/holdfast-go/holdfast/internal/errorqueue"
 	"github.com/holdfast-go/holdfast/stats"
 )
 
@@ -14,7 +14,7 @@ type reports struct {
 	unreported error                // what failed in the background and no call has returned
 	failing    error                // the last write's, until one works
 	final      error                // a failed sync, or a panic
-	failures   *notify.Queue[error] // see OnError
+	failures   *errorqueue.Queue[error] // see OnError
 
 	flushes, systemCalls, waits, errors int64
 	flushTimes, syncTimes               stats.Sparse
@@ -30,7 +30,7 @@ func (w *Writer) OnError(report func(error)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.reports.failures == nil {
-		w.reports.failures = new(notify.Queue[error])
+		w.reports.failures = new(errorqueue.Queue[error])
 	}
 	w.reports.failures.To(report)
 }

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/deadline"
-	"github.com/holdfast-go/holdfast/internal/reuse"
+	"github.com/holdfast-go/holdfast/internal/weakbuf"
 	"github.com/holdfast-go/holdfast/internal/spin"
 )
 
@@ -84,19 +84,19 @@ func (w *Writer) makeRoomLocked(n int) error {
 
 // growLocked takes more memory. It makes it without the lock.
 func (w *Writer) growLocked(need int) {
-	size := min(reuse.Size(max(need, 4*len(w.fill.buf), w.flush.last)), int(w.policy.Buffer))
-	block := reuse.Get(size)
+	size := min(weakbuf.Size(max(need, 4*len(w.fill.buf), w.flush.last)), int(w.policy.Buffer))
+	block := weakbuf.Get(size)
 	if block == nil {
 		w.mu.Unlock()
 		block = make([]byte, size)
 		w.mu.Lock()
 	}
 	if len(w.fill.buf) >= size { // another call was faster
-		reuse.Put(block)
+		weakbuf.Put(block)
 		return
 	}
 	copy(block, w.fill.buf[:w.fill.pos])
-	reuse.Put(w.fill.buf)
+	weakbuf.Put(w.fill.buf)
 	w.fill.buf = block
 }
 
@@ -178,7 +178,7 @@ func (w *Writer) writeOutLocked(again bool) (err error) {
 		f.flushing = false
 		f.flushed += int64(n)
 		if f.out = f.out[n:]; len(f.out) == 0 {
-			reuse.Put(f.block) // whoever needs memory next takes it, or the garbage collector
+			weakbuf.Put(f.block) // whoever needs memory next takes it, or the garbage collector
 			f.out, f.block = nil, nil
 		}
 		if f.stuck = err != nil && len(f.out) > 0; err != nil {

@@ -37,7 +37,7 @@ var rooms = map[string]room{
 	"wal":       {". internal/age internal/deadline internal/durable internal/commit internal/keyed internal/notify internal/sys internal/vfs stats", ""},
 
 	"drill":          {"", ""},
-	"drill/check":    {lab("diy"), ""},
+	"cmd/drill":    {lab("diy"), ""},
 	"drill/gobuffer": {"", ""},
 	"provetest":      {lab("prove syscallfault"), ""},
 	"rotate":         {". internal/durable internal/keyed internal/notify internal/permission internal/sys internal/vfs stats", ""},

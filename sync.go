@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/age"
+	"github.com/holdfast-go/holdfast/internal/oldest"
 	"github.com/holdfast-go/holdfast/internal/commit"
 	"github.com/holdfast-go/holdfast/internal/deadline"
 )
@@ -19,7 +19,7 @@ type syncer struct {
 	leading bool                 // a batch is at work
 	byBytes bool                 // a goroutine makes the sync that is due by bytes
 	timer   deadline.Timer
-	age     age.Clock
+	age     oldest.Clock
 }
 
 // covers reports whether bytes up to end, and the name of the file, are durable.

@@ -8,7 +8,7 @@ import (
 	"os"
 	"syscall"
 
-	"github.com/holdfast-go/holdfast/internal/entry"
+	"github.com/holdfast-go/holdfast/internal/dirent"
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
@@ -24,13 +24,13 @@ type target struct {
 	path   string
 	handle *sys.Handle // of an *os.File; see look
 	linked bool        // the file had a name in newTarget
-	entry  entry.Entry // what must be durable for the file to be found
+	entry  dirent.Entry // what must be durable for the file to be found
 	// datasync is cleared when the system reports that it has none.
 	datasync bool
 }
 
 // newTarget looks at f, unless it is known to be a regular file that has a name.
-func newTarget(f File, p Policy, name entry.Entry) (target, error) {
+func newTarget(f File, p Policy, name dirent.Entry) (target, error) {
 	t := target{file: f, entry: name}
 	if named, ok := f.(interface{ Name() string }); ok {
 		t.path = named.Name()
@@ -191,7 +191,7 @@ func OpenFile(path string, flag int, perm fs.FileMode, p Policy) (*Writer, error
 	if flag&(os.O_WRONLY|os.O_RDWR) == 0 {
 		return nil, fmt.Errorf("holdfast: flag %#x opens %s for reading alone; add os.O_WRONLY", flag, path)
 	}
-	f, name, err := entry.Open(path, p.Sync.Mode != SyncNever, flag, perm)
+	f, name, err := dirent.Open(path, p.Sync.Mode != SyncNever, flag, perm)
 	if err != nil {
 		return nil, fmt.Errorf("holdfast: %w", err)
 	}

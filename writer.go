@@ -9,8 +9,8 @@ import (
 	"sync"
 	"unsafe"
 
-	"github.com/holdfast-go/holdfast/internal/distinct"
-	"github.com/holdfast-go/holdfast/internal/entry"
+	"github.com/holdfast-go/holdfast/internal/errjoin"
+	"github.com/holdfast-go/holdfast/internal/dirent"
 	"github.com/holdfast-go/holdfast/internal/spin"
 )
 
@@ -72,10 +72,10 @@ func New(f File, p Policy) (*Writer, error) {
 	if osFile, ok := f.(*os.File); f == nil || ok && osFile == nil {
 		return nil, errors.New("holdfast: the file is nil; open one first, or use Create or Append")
 	}
-	return newWriter(f, p, entry.Entry{})
+	return newWriter(f, p, dirent.Entry{})
 }
 
-func newWriter(f File, p Policy, name entry.Entry) (*Writer, error) {
+func newWriter(f File, p Policy, name dirent.Entry) (*Writer, error) {
 	// The kernel copies a Write of direct bytes from the caller's slice in less time than two
 	// copies take. No more than hot gathers for an os.File: so much the cache of a CPU holds.
 	const direct, hot = 64 * KiB, 256 * KiB
@@ -378,7 +378,7 @@ func (w *Writer) Close() (err error) {
 
 	var flushErr, syncErr, closeErr error
 	defer func() { // also if the file panics
-		w.closeErr = distinct.Join(w.reports.unreported, flushErr, syncErr, w.reports.final, closeErr)
+		w.closeErr = errjoin.Join(w.reports.unreported, flushErr, syncErr, w.reports.final, closeErr)
 		w.reportLocked(closeErr)
 		w.closed = true
 		w.flush.timer.Set(false)

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/holdfast-go/holdfast/internal/lab/volume"
+	"github.com/holdfast-go/holdfast/internal/volume"
 )
 
 // TestCopyKeepsAllOnEachFileSystem copies on file systems made for it; the last

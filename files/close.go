@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/distinct"
+	"github.com/holdfast-go/holdfast/internal/errjoin"
 	"github.com/holdfast-go/holdfast/internal/keyed"
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
@@ -47,7 +47,7 @@ func (t *streams) forAll(ctx context.Context, step func(context.Context, []goal)
 	goals := t.goalsLocked()
 	earlier := t.unreportedLocked(goals)
 	err := step(ctx, goals)
-	err = distinct.Join(earlier, err, t.unreportedLocked(goals), t.lostNamesLocked())
+	err = errjoin.Join(earlier, err, t.unreportedLocked(goals), t.lostNamesLocked())
 	t.restGoalsLocked(goals)
 	t.doneLocked()
 	return err
@@ -59,7 +59,7 @@ func (t *streams) lostNamesLocked() error {
 	for _, lost := range t.lostNames {
 		errs = append(errs, lost.why)
 	}
-	return distinct.Join(errs...)
+	return errjoin.Join(errs...)
 }
 
 // unreportedLocked returns the failures in the background that no call has returned yet,
@@ -71,7 +71,7 @@ func (t *streams) unreportedLocked(goals []goal) error {
 		g.stream.unreported = nil
 		errs = append(errs, g.stream.removalLocked(), g.stream.final)
 	}
-	return distinct.Join(errs...)
+	return errjoin.Join(errs...)
 }
 
 // Release hands what was accepted for a path to the kernel, makes it durable unless
@@ -106,9 +106,9 @@ func (f *Set) Release(ctx context.Context, path string) error {
 	}
 	err = step(ctx, goals)
 	if x := t.openFile(s); x != nil {
-		err = distinct.Join(err, t.shutLocked(ctx, x))
+		err = errjoin.Join(err, t.shutLocked(ctx, x))
 	}
-	return distinct.Join(earlier, err, t.unreportedLocked(goals), t.lostNameLocked(ctx, s))
+	return errjoin.Join(earlier, err, t.unreportedLocked(goals), t.lostNameLocked(ctx, s))
 }
 
 // Discard gives up what [Set.Append] has accepted for a path and could not write, such as the log of
@@ -316,14 +316,14 @@ func (t *streams) close() error {
 	}
 	step(context.Background(), goals) // what fails is the streams', but for names
 	if t.policy.Sync.Mode != holdfast.SyncNever {
-		earlier = distinct.Join(earlier, t.syncNamesLocked(context.Background(), goals))
+		earlier = errjoin.Join(earlier, t.syncNamesLocked(context.Background(), goals))
 	}
 	for _, g := range goals {
 		if x := t.openFile(g.stream); x != nil {
 			t.shutLocked(context.Background(), x)
 		}
 	}
-	earlier = distinct.Join(earlier, t.lostLocked(goals), t.unreportedLocked(goals), t.lostNamesLocked())
+	earlier = errjoin.Join(earlier, t.lostLocked(goals), t.unreportedLocked(goals), t.lostNamesLocked())
 	t.restGoalsLocked(goals)
 	t.mu.Unlock()
 	t.closeErrseq(t.errseq)
@@ -366,5 +366,5 @@ func (t *streams) lostLocked(goals []goal) error {
 		errs = append(errs, &lost)
 		t.reportLocked(&lost, 0)
 	}
-	return distinct.Join(errs...)
+	return errjoin.Join(errs...)
 }

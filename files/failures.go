@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/distinct"
+	"github.com/holdfast-go/holdfast/internal/errjoin"
 )
 
 // OnError has report called once for each failure of what was appended, also for those that no
@@ -35,7 +35,7 @@ func (f *Set) Err() error {
 	for _, s := range failed {
 		errs = append(errs, cmp.Or(s.final, s.failed))
 	}
-	return distinct.Join(errs...)
+	return errjoin.Join(errs...)
 }
 
 // reportLocked counts a failure, and has it reported.

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/durable"
 	"github.com/holdfast-go/holdfast/internal/handles"
 	"github.com/holdfast-go/holdfast/internal/keyed"
-	"github.com/holdfast-go/holdfast/internal/notify"
+	"github.com/holdfast-go/holdfast/internal/errorqueue"
 	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/internal/temporary"
 	"github.com/holdfast-go/holdfast/internal/vfs"
@@ -48,7 +48,7 @@ type Set struct {
 	undone     atomic.Int64  // how many files were made and removed again
 	narrow     chan struct{} // held by the one file that goes on without descriptors to spare
 
-	failures notify.Queue[*Error]
+	failures errorqueue.Queue[*Error]
 
 	mu      sync.Mutex
 	closing bool

@@ -11,7 +11,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/files"
-	"github.com/holdfast-go/holdfast/internal/lab/volume"
+	"github.com/holdfast-go/holdfast/internal/volume"
 	"github.com/holdfast-go/holdfast/internal/stoptest"
 )
 

@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/distinct"
+	"github.com/holdfast-go/holdfast/internal/errjoin"
 	"github.com/holdfast-go/holdfast/internal/durable"
 	"github.com/holdfast-go/holdfast/internal/handles"
 	"github.com/holdfast-go/holdfast/internal/keyed"
@@ -114,7 +114,7 @@ func (t *streams) syncNamesLocked(ctx context.Context, goals []goal) error {
 		}
 		t.namedLocked(all, site, err)
 	}
-	return distinct.Join(errs...)
+	return errjoin.Join(errs...)
 }
 
 // lostNames is why names of forgotten files may be lost in a directory. The field is holds the

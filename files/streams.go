@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/age"
+	"github.com/holdfast-go/holdfast/internal/oldest"
 	"github.com/holdfast-go/holdfast/internal/commit"
 	"github.com/holdfast-go/holdfast/internal/deadline"
 	"github.com/holdfast-go/holdfast/internal/durable"
@@ -120,7 +120,7 @@ type stream struct {
 	users   int       // how many calls hold the stream without the lock
 	changed signal
 
-	age     age.Clock
+	age     oldest.Clock
 	failing bool // since a flush failed, until one works
 
 	failed     error // the last flush's; nil when it worked

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/distinct"
+	"github.com/holdfast-go/holdfast/internal/errjoin"
 	"github.com/holdfast-go/holdfast/internal/durable"
 	"github.com/holdfast-go/holdfast/internal/handles"
 	"github.com/holdfast-go/holdfast/internal/retry"
@@ -64,7 +64,7 @@ func (t *streams) flushAllLocked(ctx context.Context, goals []goal) error {
 		errs[i] = t.flushLocked(ctx, g.stream, g.end)
 	})
 	t.mu.Lock()
-	return distinct.Join(errs...)
+	return errjoin.Join(errs...)
 }
 
 // makeDurableLocked is a durable step: it flushes the streams up to their goals, and
@@ -77,7 +77,7 @@ func (t *streams) makeDurableLocked(ctx context.Context, goals []goal) error {
 	}
 	err := t.syncAllLocked(ctx, goals)
 	if err == nil {
-		err = distinct.Join(t.syncNamesLocked(ctx, goals), t.syncLeftLocked(ctx))
+		err = errjoin.Join(t.syncNamesLocked(ctx, goals), t.syncLeftLocked(ctx))
 	}
 	var finals []error
 	for _, g := range goals {
@@ -85,7 +85,7 @@ func (t *streams) makeDurableLocked(ctx context.Context, goals []goal) error {
 			finals = append(finals, g.stream.final)
 		}
 	}
-	return distinct.Join(flushErr, err, distinct.Join(finals...))
+	return errjoin.Join(flushErr, err, errjoin.Join(finals...))
 }
 
 // syncAllLocked syncs what is flushed of the streams. It returns an error only if ctx

@@ -7,7 +7,7 @@ import (
 	"maps"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/distinct"
+	"github.com/holdfast-go/holdfast/internal/errjoin"
 	"github.com/holdfast-go/holdfast/internal/durable"
 	"github.com/holdfast-go/holdfast/internal/handles"
 	"github.com/holdfast-go/holdfast/internal/keyed"
@@ -71,7 +71,7 @@ func (t *streams) syncLeftLocked(ctx context.Context) error {
 		}
 		errs = append(errs, t.left[device].failed)
 	}
-	return distinct.Join(errs...)
+	return errjoin.Join(errs...)
 }
 
 func (t *streams) syncLeft(ctx context.Context, device uint64, l leftover) error {

@@ -3,7 +3,7 @@ package provetest
 import (
 	"testing"
 
-	"github.com/holdfast-go/holdfast/internal/lab/prove"
+	"github.com/holdfast-go/holdfast/internal/crash/prove"
 )
 
 // Find crashes a workload in one way, and returns what is wrong with it.

@@ -31,8 +31,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/lab/prove"
-	"github.com/holdfast-go/holdfast/internal/lab/syscallfault"
+	"github.com/holdfast-go/holdfast/internal/crash/prove"
+	"github.com/holdfast-go/holdfast/internal/crash/syscallfault"
 )
 
 // A Workload is storage code as it is used.

@@ -26,7 +26,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/durable"
-	"github.com/holdfast-go/holdfast/internal/notify"
+	"github.com/holdfast-go/holdfast/internal/errorqueue"
 	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/stats"
 )
@@ -80,7 +80,7 @@ type File struct {
 	stats    Stats             // Counts: of the Writers that are closed
 	unsynced error             // the first failed sync: what it was to keep may be lost
 	troubles map[string]*Error // the last failure of each Op that is not over
-	failures notify.Queue[*Error]
+	failures errorqueue.Queue[*Error]
 }
 
 // A current is the Writer that accepts records, and its file.

@@ -25,12 +25,12 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/age"
+	"github.com/holdfast-go/holdfast/internal/oldest"
 	"github.com/holdfast-go/holdfast/internal/commit"
 	"github.com/holdfast-go/holdfast/internal/deadline"
 	"github.com/holdfast-go/holdfast/internal/durable"
 	"github.com/holdfast-go/holdfast/internal/keyed"
-	"github.com/holdfast-go/holdfast/internal/notify"
+	"github.com/holdfast-go/holdfast/internal/errorqueue"
 	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/internal/vfs"
 	"github.com/holdfast-go/holdfast/stats"
@@ -142,8 +142,8 @@ type Log struct {
 	final      error
 	unreported error  // what failed in the background
 	failing    *Error // the last failure, until a write or a sync works
-	failures   notify.Queue[*Error]
-	age        age.Clock     // by indices
+	failures   errorqueue.Queue[*Error]
+	age        oldest.Clock     // by indices
 	zeros      time.Duration // the least that a segment of zeros took: see roomAloneLocked
 	counts     stats.Counts
 	closing    chan struct{}

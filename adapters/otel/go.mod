@@ -2,10 +2,8 @@ module github.com/holdfast-go/holdfast/adapters/otel
 
 go 1.25.0
 
-replace github.com/holdfast-go/holdfast => ../..
-
 require (
-	github.com/holdfast-go/holdfast v0.0.0
+	github.com/holdfast-go/holdfast v0.1.0
 	go.opentelemetry.io/otel v1.45.0
 	go.opentelemetry.io/otel/metric v1.45.0
 	go.opentelemetry.io/otel/sdk/metric v1.45.0

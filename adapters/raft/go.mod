@@ -2,11 +2,9 @@ module github.com/holdfast-go/holdfast/adapters/raft
 
 go 1.25.0
 
-replace github.com/holdfast-go/holdfast => ../..
-
 require (
 	github.com/hashicorp/raft v1.8.0
-	github.com/holdfast-go/holdfast v0.0.0
+	github.com/holdfast-go/holdfast v0.1.0
 )
 
 require (

@@ -2,10 +2,8 @@ module github.com/holdfast-go/holdfast/adapters/zerolog
 
 go 1.25.0
 
-replace github.com/holdfast-go/holdfast => ../..
-
 require (
-	github.com/holdfast-go/holdfast v0.0.0
+	github.com/holdfast-go/holdfast v0.1.0
 	github.com/rs/zerolog v1.35.1
 )
 

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/run"
-	"github.com/holdfast-go/holdfast/internal/lab/advise"
-	"github.com/holdfast-go/holdfast/internal/lab/report"
-	"github.com/holdfast-go/holdfast/internal/lab/study/all"
+	"github.com/holdfast-go/holdfast/cmd/internal/lab/all"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/advise"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/report"
+	"github.com/holdfast-go/holdfast/cmd/internal/run"
 )
 
 // completed is what a shell is offered.

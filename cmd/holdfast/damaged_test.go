@@ -5,12 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-go/holdfast/cmd/internal/cli"
 )
 
 func TestDamagedResultsAreReportedWithFileAndLine(t *testing.T) {
 	t.Parallel()
-	good := mustRead(t, "../../internal/lab/result/testdata/version1.jsonl")
+	good := mustRead(t, "../internal/measure/result/testdata/version1.jsonl")
 	check := func(old, damaged, want string) {
 		t.Helper()
 		if !strings.Contains(good, old) {

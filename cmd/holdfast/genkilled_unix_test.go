@@ -9,8 +9,8 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/probe"
 	"github.com/holdfast-go/holdfast/internal/filetest"
-	"github.com/holdfast-go/holdfast/internal/lab/probe"
 )
 
 // TestKilledGenLeavesNothing kills it while it writes, at moments that the file's growth

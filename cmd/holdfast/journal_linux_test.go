@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-go/holdfast/internal/isolate"
-	"github.com/holdfast-go/holdfast/internal/lab/volume"
+	"github.com/holdfast-go/holdfast/internal/volume"
 )
 
 // TestWriteAndCopyTellTheDoubtOfAFileSystemWithoutAJournal asks real file systems, in text

@@ -14,8 +14,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
-	"github.com/holdfast-go/holdfast/internal/lab/syscallfault"
+	"github.com/holdfast-go/holdfast/cmd/internal/cli"
+	"github.com/holdfast-go/holdfast/internal/crash/syscallfault"
 )
 
 func main() {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/holdfast-go/holdfast/internal/lab/result"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
 )
 
 // order returns the cells of each round in the order of the file.

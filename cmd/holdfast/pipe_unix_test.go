@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-go/holdfast/cmd/internal/cli"
 )
 
 // pipe makes a named pipe, which nobody writes to or reads from.

@@ -14,9 +14,9 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
-	"github.com/holdfast-go/holdfast/internal/lab/report"
-	"github.com/holdfast-go/holdfast/internal/lab/result"
+	"github.com/holdfast-go/holdfast/cmd/internal/cli"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/report"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
 )
 
 // small are the flags of a run that takes about a second, and most of it waits.

@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/lab/figure"
-	"github.com/holdfast-go/holdfast/internal/lab/machine"
-	"github.com/holdfast-go/holdfast/internal/lab/result"
-	"github.com/holdfast-go/holdfast/internal/lab/stat"
-	"github.com/holdfast-go/holdfast/internal/lab/trial"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/figure"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/machine"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/stat"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/trial"
 )
 
 // The tests of this file ask the machine itself, for minutes, what a sceptic

@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-go/holdfast/cmd/internal/cli"
 )
 
 // A serving child is holdfast serve in a process of its own, and the address that it has printed.
@@ -73,7 +73,7 @@ func TestServeEndsWithZeroWhenItIsInterrupted(t *testing.T) {
 		t.Run(signal.String(), func(t *testing.T) {
 			skipIfIgnored(t, signal)
 			dir := t.TempDir()
-			header, _, _ := strings.Cut(mustRead(t, "../../internal/lab/result/testdata/version1.jsonl"), "\n")
+			header, _, _ := strings.Cut(mustRead(t, "../internal/measure/result/testdata/version1.jsonl"), "\n")
 			if err := os.WriteFile(filepath.Join(dir, "a.jsonl"), []byte(header+"\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -100,7 +100,7 @@ func TestServeEndsWithZeroWhenItIsInterrupted(t *testing.T) {
 func TestServeOutlivesBrowsersAndItsReader(t *testing.T) {
 	skipIfIgnored(t, os.Interrupt)
 	dir := t.TempDir()
-	good := mustRead(t, "../../internal/lab/result/testdata/version1.jsonl")
+	good := mustRead(t, "../internal/measure/result/testdata/version1.jsonl")
 	for i := range 400 { // the list is larger than the buffers of a connection that nobody reads
 		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d-%s.jsonl", i, strings.Repeat("long", 50))), []byte(good), 0o600); err != nil {
 			t.Fatal(err)

@@ -14,12 +14,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
-	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/place"
+	"github.com/holdfast-go/holdfast/cmd/internal/cli"
+	"github.com/holdfast-go/holdfast/cmd/internal/lab/uml"
+	"github.com/holdfast-go/holdfast/cmd/internal/place"
+	"github.com/holdfast-go/holdfast/internal/crash/syscallfault"
 	"github.com/holdfast-go/holdfast/internal/isolate"
-	"github.com/holdfast-go/holdfast/internal/lab/syscallfault"
-	"github.com/holdfast-go/holdfast/internal/lab/uml"
-	"github.com/holdfast-go/holdfast/internal/lab/volume"
+	"github.com/holdfast-go/holdfast/internal/volume"
 )
 
 // needsGuest skips where no run inside User-Mode Linux can be had.

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-go/holdfast/cmd/internal/cli"
 )
 
 // numbered writes lines that begin with their number until nobody reads them.

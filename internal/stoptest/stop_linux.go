@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/holdfast-go/holdfast/internal/isolate"
-	"github.com/holdfast-go/holdfast/internal/lab/volume"
+	"github.com/holdfast-go/holdfast/internal/volume"
 )
 
 // Each runs a test on file systems that it may stop, for each in a process of its own that

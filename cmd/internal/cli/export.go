@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/pflag"
+
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/report"
+	"github.com/holdfast-go/holdfast/internal/workdir"
+)
+
+// ExportFlag adds --export, which has the same formats everywhere.
+func ExportFlag(f *pflag.FlagSet, format *report.Format, usage string) {
+	var names []string
+	for _, one := range report.Formats() {
+		names = append(names, string(one))
+	}
+	f.Var(Once("format", format, report.ParseFormat), "export", usage+": "+strings.Join(names, ", "))
+}
+
+// WriteOut writes to the new file of -o, or with an empty path to stdout.
+func WriteOut(stdout io.Writer, path string, write func(io.Writer) error) error {
+	if path == "" {
+		return write(stdout)
+	}
+	return writeNew("-o", path, write)
+}
+
+// writeNew writes to the new file that a flag names. If that fails, no file is
+// left.
+func writeNew(flag, path string, write func(io.Writer) error) error {
+	dir, name := filepath.Split(path)
+	if name == "" { // a directory's, as the slash says
+		return IsFree(flag, path)
+	}
+	directory, err := os.OpenRoot(cmp.Or(dir, "."))
+	if err != nil {
+		return cannotWriteNew(flag, path, err)
+	}
+	defer directory.Close()
+	return WriteIn(directory, name, flag, path, write)
+}
+
+// WriteIn is writeNew in a directory that is held open. It removes the file that it made,
+// whatever the path leads to by then.
+func WriteIn(dir *os.Root, name, flag, path string, write func(io.Writer) error) error {
+	f, err := dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return IsFree(flag, path)
+	}
+	if err != nil {
+		return cannotWriteNew(flag, path, err)
+	}
+	out := &output{Writer: f}
+	err = write(out)
+	if ended := out.End(); ended != nil { // the same failure, under the name of the file
+		cause := out.failed.Err
+		err = &Refusal{ExitCannot, fmt.Errorf("%s %s: %w", flag, path, cause), DiskHint(cause)}
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, dir.Remove(name))
+	}
+	return nil
+}
+
+func cannotWriteNew(flag, path string, err error) error {
+	return Misuse("choose a file in an existing directory that you may write to", "%s %s: %w", flag, path, Cause(err))
+}
+
+// A HeldDir is a directory that is held open. All that is made and removed in it is in one
+// place, even if a part of its path is replaced meanwhile.
+type HeldDir struct {
+	*os.Root
+	name string
+	In   *HeldDir // where it was made; nil: it was there
+}
+
+// HoldDir makes a directory, and those above it, unless it is there.
+func HoldDir(path string, perm fs.FileMode) (*HeldDir, error) {
+	path = filepath.Clean(path)
+	if info, err := os.Stat(path); err == nil && !info.IsDir() { // opening a pipe would wait
+		return nil, &fs.PathError{Op: "open", Path: path, Err: syscall.ENOTDIR}
+	}
+	root, err := os.OpenRoot(path)
+	above := filepath.Dir(path)
+	if err == nil {
+		return &HeldDir{Root: root}, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) || above == path {
+		return nil, err
+	}
+	in, err := HoldDir(above, perm)
+	if err != nil {
+		return nil, err
+	}
+	h := &HeldDir{name: filepath.Base(path), In: in}
+	err = in.Mkdir(h.name, perm)
+	mine := err == nil
+	if mine || errors.Is(err, fs.ErrExist) { // another process made it meanwhile
+		h.Root, err = in.OpenRoot(h.name)
+	}
+	if err == nil && mine {
+		return h, nil
+	}
+	if err = errors.Join(workdir.Named(err, path), in.Close()); err != nil {
+		return nil, err
+	}
+	return &HeldDir{Root: h.Root}, nil
+}
+
+func (h *HeldDir) Close() error {
+	err := h.Root.Close()
+	if h.In != nil {
+		err = errors.Join(err, h.In.Close())
+	}
+	return err
+}
+
+// Undo removes the directories that HoldDir made, which must be empty, and closes it.
+func (h *HeldDir) Undo() error {
+	err := h.Root.Close()
+	if h.In != nil {
+		err = errors.Join(err, h.In.Remove(h.name), h.In.Undo())
+	}
+	return err
+}
+
+// IsFree refuses the file that a flag names if it exists, or can't be made. An empty name
+// is no file, and - is stdout.
+func IsFree(flag, path string) error {
+	if path == "" || path == "-" && flag != "-o" {
+		return nil
+	}
+	if info, err := os.Lstat(path); err == nil {
+		return Misuse("choose another name, or remove it first", "%s %s: the %s exists, and nothing is overwritten", flag, path, placeText(info))
+	}
+	dir := filepath.Dir(path)
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return Misuse("make the directory first, or choose another one", "%s %s: there is no directory %s", flag, path, dir)
+	}
+	return nil
+}
+
+// placeText is what is in the place of something new.
+func placeText(info fs.FileInfo) string {
+	if info.IsDir() {
+		return "directory"
+	}
+	return "file"
+}

@@ -1,0 +1,28 @@
+package cli
+
+import (
+	"io"
+
+	"github.com/spf13/pflag"
+
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/report"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
+)
+
+// FioFlag adds --emit-fio.
+func FioFlag(f *pflag.FlagSet, path *string) {
+	f.Var(Once("file", path, Given), "emit-fio", "write the fio job nearest to the best policy to this new\nfile (-: stdout), so that others can check the figures")
+}
+
+// EmitFio writes the run's fio job to a new file, or for - to stdout; an empty
+// path asks for none.
+func EmitFio(stdout io.Writer, path string, run result.Run) error {
+	write := func(w io.Writer) error { return report.Fio(w, run) }
+	switch path {
+	case "":
+		return nil
+	case "-":
+		return write(stdout)
+	}
+	return writeNew("--emit-fio", path, write)
+}

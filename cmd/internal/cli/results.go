@@ -1,0 +1,295 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"reflect"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/pflag"
+
+	"github.com/holdfast-go/holdfast/cmd/internal/lab/all"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/curve"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/figure"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/report"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
+)
+
+// WriteReport writes in a format; without one a page to a file, else the table, all of it or
+// what is first of a study.
+func WriteReport(w io.Writer, run result.Run, format report.Format, toFile, whole bool) error {
+	switch {
+	case format != "":
+		return report.Export(w, run, format)
+	case toFile:
+		return report.HTML(w, run, report.More{})
+	}
+	return WriteText(w, run, whole)
+}
+
+// WriteText writes the table, as wide as the terminal and with the characters that the
+// locale has.
+func WriteText(w io.Writer, run result.Run, whole bool) error {
+	return WriteLocal(w, func(text io.Writer) error {
+		return report.TextWithin(text, run, Columns(w), whole)
+	})
+}
+
+// WriteLocal writes a text of ours, no wider than the terminal and in the characters that the
+// locale has, or nothing if write fails.
+func WriteLocal(w io.Writer, write func(io.Writer) error) error {
+	var text strings.Builder
+	if err := write(&text); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, InLocale(folded(text.String(), columns(w, columnsAsked()))))
+	return err
+}
+
+// Columns is how wide tables may be: as the terminal, or where the output is none, 100.
+func Columns(w io.Writer) int { return columns(w, cmp.Or(columnsAsked(), 100)) }
+
+// columnsAsked is what $COLUMNS says, or 0.
+func columnsAsked() int {
+	n, _ := strconv.Atoi(os.Getenv("COLUMNS"))
+	return max(0, n)
+}
+
+// InLocale returns a text of ours in the characters that the locale has. Windows has none in
+// the environment, and writes UTF-8.
+func InLocale(text string) string {
+	name := strings.ToLower(cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LC_CTYPE"), os.Getenv("LANG")))
+	if runtime.GOOS == "windows" || strings.Contains(name, "utf-8") || strings.Contains(name, "utf8") {
+		return text
+	}
+	return report.ASCII(text)
+}
+
+// AllFlag adds the flag of what prints studies.
+func AllFlag(f *pflag.FlagSet, all *bool) {
+	f.BoolVar(all, "all", false, "of a study, print every table and note; without it what comes first,\nin at most 60 lines")
+}
+
+// PlotFlag adds the flag of what prints tables.
+func PlotFlag(f *pflag.FlagSet, plot *bool) {
+	f.BoolVar(plot, "plot", false, "below the table, draw it in text: a line for each policy or arm")
+}
+
+// WriteCurves draws a run in text, as wide as the terminal.
+func WriteCurves(w io.Writer, run result.Run) error {
+	text, err := curve.Text(run, Columns(w))
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, InLocale(text))
+	return err
+}
+
+// HintResults says how results are made.
+const HintResults = "results are made by holdfast bench -o results.jsonl"
+
+// ReadResults reads the results that a user has named, for figures; - is stdin. Its errors are
+// refusals. The end of ctx ends it too where a pipe or a terminal gives nothing.
+func ReadResults(ctx context.Context, name string, stdin io.Reader) (result.Run, error) {
+	return ReadResultsTo(ctx, io.Discard, name, stdin)
+}
+
+// boundMemory lets the collector wait until there is little room. What the trials of a long run take stays, and to
+// look through it is a fifth of the work. Near the bound it keeps memory from growing to twice that.
+func boundMemory() {
+	debug.SetGCPercent(400)
+	debug.SetMemoryLimit(980 << 20)
+}
+
+// ReadResultsTo is ReadResults that hands each byte on as it is read.
+func ReadResultsTo(ctx context.Context, w io.Writer, name string, stdin io.Reader) (result.Run, error) {
+	return readMerged(ctx, w, name, stdin, result.MostTrials)
+}
+
+// ReadBeside is ReadResultsTo for results that are compared with others. The caller holds so many trials
+// already.
+func ReadBeside(ctx context.Context, w io.Writer, name string, stdin io.Reader, held int) (result.Run, error) {
+	run, err := readMerged(ctx, w, name, stdin, result.MostBeside-held)
+	if errors.Is(err, result.ErrTooMany) {
+		err = Misuse("cut each file before the same round, and compare the parts below the same first lines",
+			"%s: results that are compared may have %d trials together, and there are more", name, result.MostBeside)
+	}
+	return run, err
+}
+
+func readMerged(ctx context.Context, w io.Writer, name string, stdin io.Reader, most int) (result.Run, error) {
+	boundMemory()
+	return readResults(ctx, name, stdin, func(r io.Reader) (result.Run, error) { return result.ReadMerged(io.TeeReader(r, w), most) })
+}
+
+func readResults(ctx context.Context, name string, stdin io.Reader, read func(io.Reader) (result.Run, error)) (result.Run, error) {
+	run, err := untilEnd(ctx, name, func() (result.Run, error) {
+		if name == "-" {
+			return readPlain(stdin, read)
+		}
+		return readFile(name, read)
+	})
+	switch {
+	case err == nil, ctx.Err() != nil:
+		return run, err
+	case name == "":
+		return run, Misuse(HintResults, "the name of the results is empty")
+	case errors.Is(err, fs.ErrNotExist):
+		return run, Misuse(HintResults, "there is no file %s", name)
+	case errors.Is(err, fs.ErrPermission):
+		return run, Misuse("choose a file that you may read", "%s: %w", name, Cause(err))
+	case errors.Is(err, syscall.EISDIR):
+		return run, Misuse(fmt.Sprintf("name a file in it; holdfast serve %[1]s shows all of them, and holdfast audit --from %[1]s those of an audit", name), "%s is a directory, not a file of results", name)
+	case errors.Is(err, result.ErrNewer):
+		return run, Misuse("use the holdfast that made it, or a newer one", "%s: %w", name, err)
+	case errors.Is(err, result.ErrTooMany):
+		return run, Misuse("cut the file before a round, and report each part below the same first line", "%s: %w", name, err)
+	case errors.Is(err, result.ErrNoHeader):
+		return run, Misuse("remove it, and start the run again", "%s: %w", name, err)
+	}
+	return run, Misuse(hintWhole(name, err), "%s: %w", name, Cause(err))
+}
+
+// hintWhole says how to save the lines before one that can't be used.
+func hintWhole(name string, err error) string {
+	var format *result.FormatError
+	switch {
+	case strings.HasSuffix(name, ".gz"):
+		return "if it is compressed, unpack it first: gunzip -k " + name
+	case !errors.As(err, &format) || format.Line == 1 || name == "-":
+		return HintResults
+	}
+	return fmt.Sprintf("the lines before it are whole: head -n %d %s > saved.jsonl keeps them, and --resume saved.jsonl goes on", format.Line-1, name)
+}
+
+// ReadFile is ReadResults for a file, with the errors as they are, and with a reader such as [result.Read].
+func ReadFile(ctx context.Context, name string, read func(io.Reader) (result.Run, error)) (result.Run, error) {
+	return untilEnd(ctx, name, func() (result.Run, error) { return readFile(name, read) })
+}
+
+// untilEnd is read, or the end of ctx: to open a pipe waits for its other end.
+func untilEnd(ctx context.Context, name string, read func() (result.Run, error)) (result.Run, error) {
+	type outcome struct {
+		run result.Run
+		err error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		run, err := read()
+		done <- outcome{run, err}
+	}()
+	select {
+	case o := <-done:
+		return o.run, o.err
+	case <-ctx.Done():
+		if name == "-" {
+			name = "standard input"
+		}
+		return result.Run{}, &Refusal{Code: ExitInterrupted, Err: fmt.Errorf("interrupted while %s was read", name)}
+	}
+}
+
+func readFile(name string, read func(io.Reader) (result.Run, error)) (result.Run, error) {
+	if info, err := os.Stat(name); err == nil && info.Mode()&os.ModeDevice != 0 {
+		return result.Run{}, errors.New("it is a device, not a file of results")
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return result.Run{}, err
+	}
+	defer f.Close()
+	return readPlain(f, read)
+}
+
+func readPlain(r io.Reader, read func(io.Reader) (result.Run, error)) (result.Run, error) {
+	run, err := read(r)
+	return PlainRun(run), err
+}
+
+// PlainRun keeps each text of results on one line, except the name of the directory. A
+// report of results must not hold lines that their maker has invented.
+func PlainRun(run result.Run) result.Run {
+	dir := run.Header.Dir
+	oneLines{}.of(reflect.ValueOf(&run).Elem())
+	run.Header.Dir = dir
+	return run
+}
+
+// oneLines is OneLine for every text in a value. Of each struct it has the fields with texts:
+// most fields of a million trials are numbers.
+type oneLines map[reflect.Type][]int
+
+func (o oneLines) of(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.String:
+		if v.CanSet() {
+			v.SetString(OneLine(v.String()))
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			o.of(v.Elem())
+		}
+	case reflect.Struct:
+		fields, known := o[v.Type()]
+		if !known {
+			for i := range v.NumField() {
+				if f := v.Type().Field(i); f.IsExported() && hasText(f.Type) {
+					fields = append(fields, i)
+				}
+			}
+			o[v.Type()] = fields
+		}
+		for _, i := range fields {
+			o.of(v.Field(i))
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			o.of(v.Index(i))
+		}
+	case reflect.Map: // the names of values, which are printed; settings have lines of their own
+		for _, key := range v.MapKeys() {
+			if name := OneLine(key.String()); name != key.String() {
+				v.SetMapIndex(reflect.ValueOf(name), v.MapIndex(key))
+				v.SetMapIndex(key, reflect.Value{})
+			}
+		}
+	}
+}
+
+func hasText(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.String, reflect.Map:
+		return true
+	case reflect.Pointer, reflect.Slice:
+		return hasText(t.Elem())
+	case reflect.Struct:
+		return slices.ContainsFunc(reflect.VisibleFields(t), func(f reflect.StructField) bool { return f.IsExported() && hasText(f.Type) })
+	}
+	return false
+}
+
+// CannotReport gives an error of a report its exit code and hint.
+func CannotReport(name string, err error) error {
+	switch {
+	case errors.Is(err, figure.ErrNoRound):
+		return &Refusal{ExitCannot, fmt.Errorf("%s: there is nothing to show: %w", name, figure.ErrNoRound), "let holdfast bench run until its first round is done"}
+	default:
+		return err
+	}
+}
+
+// IsStudy reports whether a run is of a study.
+func IsStudy(h result.Header) bool {
+	_, ok := all.Find(h.Study)
+	return ok
+}

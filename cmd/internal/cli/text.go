@@ -1,0 +1,106 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/humanize"
+)
+
+// BytesText writes a number of bytes with a binary unit.
+func BytesText(n int64) string { return humanize.Bytes(n) }
+
+// Grouped writes a number with a comma between its thousands.
+func Grouped(n int64) string { return humanize.Grouped(n) }
+
+// FirstOf names the first of any number of directories.
+func FirstOf(dirs []string) string {
+	text := fmt.Sprintf("%q", dirs[0])
+	if len(dirs) > 1 {
+		text += fmt.Sprintf(" and %d more", len(dirs)-1)
+	}
+	return text
+}
+
+// CountText writes a number with its noun.
+func CountText(n int64, noun string) string {
+	if stem, isY := strings.CutSuffix(noun, "y"); isY && n != 1 {
+		noun = stem + "ies"
+	} else if n != 1 {
+		noun += "s"
+	}
+	return Grouped(n) + " " + noun
+}
+
+// NoJournalText is the doubt about what is durable: see [files.Result].
+const NoJournalText = "caution: a file system there has no journal: later work in a directory that a crash interrupts may take away names that were durable\n"
+
+// An EndKind says why a run ended.
+type EndKind string
+
+const (
+	EndComplete    EndKind = "complete"
+	EndInterrupted EndKind = "interrupted"
+	EndStopped     EndKind = "stopped"
+)
+
+// NotText is a path that is no UTF-8, else nil.
+func NotText(path string) []byte {
+	if utf8.ValidString(path) {
+		return nil
+	}
+	return []byte(path)
+}
+
+// folded breaks lines at spaces, so that none is wider than the columns if its words are not; 0
+// breaks nothing. What continues a line stands below the line's last column of text. If too few columns are left
+// there, the last cell of a table's row has lines of its own.
+func folded(text string, columns int) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		rest := []rune(strings.TrimSuffix(line, "\n"))
+		hang, from, cells, last := 2, 0, 0, 0
+		for i := 2; i < len(rest); i++ {
+			if rest[i] == ' ' || rest[i-1] != ' ' || rest[i-2] != ' ' {
+				continue
+			}
+			if cells, last = cells+1, i; i < columns*2/3 {
+				hang = i
+			}
+		}
+		if columns > 0 && len(rest) > columns && cells > 2 && last >= columns*2/3 && last <= columns+2 {
+			b.WriteString(strings.TrimRight(string(rest[:last]), " ") + "\n")
+			hang, from = 6, 6
+			rest = []rune(strings.Repeat(" ", hang) + string(rest[last:]))
+		}
+		for columns > 0 && len(rest) > columns {
+			at := -1
+			for i := from + 1; i < len(rest) && (i <= columns || at < 0); i++ {
+				inText := strings.TrimSpace(string(rest[from:i])) != ""
+				if rest[i] == ' ' && inText && (i+1 == len(rest) || rest[i+1] != '%') {
+					at = i
+				}
+			}
+			if at < 0 {
+				break
+			}
+			b.WriteString(strings.TrimRight(string(rest[:at]), " ") + "\n")
+			rest = []rune(strings.Repeat(" ", hang) + strings.TrimLeft(string(rest[at:]), " "))
+			from = hang
+		}
+		b.WriteString(string(rest))
+		if strings.HasSuffix(line, "\n") {
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
+}
+
+// OneLine keeps a name in a text from beginning a line of its own.
+func OneLine(text string) string { return strings.ReplaceAll(text, "\n", `\n`) }
+
+// PlainText is an error without the name of the library before it.
+func PlainText(err error) string {
+	return strings.TrimPrefix(err.Error(), "holdfast: ")
+}

@@ -1,0 +1,202 @@
+package compare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/holdfast-go/holdfast/cmd/internal/cli"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/report"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/stat"
+	"github.com/holdfast-go/holdfast/internal/workdir"
+)
+
+// A Baseline is the part of bench's flags about runs that are kept by name.
+type Baseline struct {
+	Save, Against string
+	Program       string // another build that is run alternately with this one
+	dir           string // empty is the one in the user's cache
+	threshold     float64
+
+	Earlier result.Run   // the one of against
+	held    *cli.HeldDir // from Prepare on: that of Save
+}
+
+// AddFlags adds them.
+func (b *Baseline) AddFlags(f *pflag.FlagSet) {
+	b.threshold = stat.Band
+	f.Var(cli.Once("name", &b.Save, parseBaseline), "save-baseline", "keep the results under this name, in place of those kept before")
+	f.Var(cli.Once("name", &b.Against, parseBaseline), "baseline", "compare with the results of this name; exit with 1 if a policy\ngot slower. Without flags that say what to measure, the same is\nmeasured again")
+	f.Var(cli.Once("program", &b.Program, cli.Given), "against", "run this other build of holdfast alternately with this one, round by\nround, and compare; exit with 1 if this one is slower (for CI;\ndefault: 4 policies, 1m)")
+	f.Var(cli.Once("percent", &b.threshold, cli.ParseShare("threshold")), "threshold", "the slowdown from which a policy has regressed (default: 5%)")
+	f.Var(cli.Once("dir", &b.dir, cli.Given), "baseline-dir", "the directory of the baselines (default: in the user's cache)")
+	cli.InGroup(f, "Before and after", "save-baseline", "baseline", "against", "threshold", "baseline-dir")
+}
+
+// Threshold is the slowdown from which a cell has regressed.
+func (b *Baseline) Threshold() float64 { return b.threshold }
+
+// Prepare reads the baseline to compare with. Before anything is measured, it refuses a
+// baseline that could not be kept later. For a plan it writes nothing.
+func (b *Baseline) Prepare(isPlan bool) (err error) {
+	if b.Against != "" {
+		if b.Earlier, err = loadBaseline(b.dir, b.Against); err != nil {
+			return err
+		}
+	}
+	if b.Save == "" {
+		return nil
+	}
+	dir, err := baselineDir(b.dir)
+	if err != nil || isPlan {
+		return err
+	}
+	if b.held, err = cli.HoldDir(dir, 0o755); err != nil {
+		return cannotSave(b.Save, err)
+	}
+	f, name, err := b.create()
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), b.held.Remove(name))
+}
+
+// Close gives up what Prepare holds.
+func (b *Baseline) Close() {
+	if b.held != nil {
+		_ = b.held.Close() // nothing was written to it
+	}
+}
+
+// Show writes the comparison of the run with the baseline, and returns the refusal
+// of a regression.
+func (b *Baseline) Show(w io.Writer, run result.Run, format report.Format) error {
+	earlier, err := newSide("baseline:"+b.Against, b.Earlier)
+	if err != nil {
+		return err
+	}
+	now, err := newSide("this run", run)
+	if err != nil {
+		return err
+	}
+	c, err := Contrast(earlier, now, false, b.threshold)
+	if err != nil {
+		return err
+	}
+	return errors.Join(Show(w, c, format), Regression(c))
+}
+
+// baselineNames are names that are a file's name on every system: no separators,
+// no dot in front.
+func baselineNames() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$`) }
+
+func parseBaseline(name string) (string, error) {
+	// IsLocal refuses the names of devices on Windows.
+	if !baselineNames().MatchString(name) || !filepath.IsLocal(name+baselineExt) {
+		return "", fmt.Errorf("%q can't be a baseline's name; use letters, digits, -, _ and dots, at most 100 and no dot in front", name)
+	}
+	return name, nil
+}
+
+const baselineExt = ".jsonl"
+
+// baselineDir returns the directory given, or the one in the user's cache: a
+// baseline is of one machine, which a home's configuration need not be.
+func baselineDir(dir string) (string, error) {
+	if dir != "" {
+		return dir, nil
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", cli.Misuse("give a directory to --baseline-dir", "there is no directory for baselines: %w", err)
+	}
+	return filepath.Join(cache, "holdfast", "baselines"), nil
+}
+
+// BaselineNames are those that are kept in the user's cache.
+func BaselineNames() []string {
+	dir, err := baselineDir("")
+	if err != nil {
+		return nil
+	}
+	return namesIn(dir)
+}
+
+func namesIn(dir string) []string {
+	names, _ := filepath.Glob(filepath.Join(dir, "*"+baselineExt)) // it fails for a wrong pattern alone
+	for i, file := range names {
+		names[i] = strings.TrimSuffix(filepath.Base(file), baselineExt)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// loadBaseline reads a run that was kept under a name.
+func loadBaseline(dir, name string) (result.Run, error) {
+	name, err := parseBaseline(name)
+	if err != nil {
+		return result.Run{}, cli.Misuse("baselines are kept by holdfast bench --save-baseline NAME", "baseline: %w", err)
+	}
+	dir, err = baselineDir(dir)
+	if err != nil {
+		return result.Run{}, err
+	}
+	run, err := cli.ReadFile(context.Background(), filepath.Join(dir, name+baselineExt), result.Read)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		hint := "keep one with holdfast bench --save-baseline NAME"
+		if names := namesIn(dir); len(names) > 0 {
+			hint += "; there are " + strings.Join(names, ", ")
+		}
+		return run, cli.Misuse(hint, "there is no baseline %s in %s", name, dir)
+	case err != nil:
+		return run, cli.Misuse("keep it anew with holdfast bench --save-baseline "+name, "baseline %s in %s: %w", name, dir, cli.Cause(err))
+	}
+	return run, nil
+}
+
+// Keep keeps a run under the name of Save. It writes a file beside the earlier run, syncs
+// and renames it: a reader sees the earlier run or all of this one. It refuses a run that was
+// interrupted or failed, and then the earlier run stays.
+func (b *Baseline) Keep(run result.Run) error {
+	if run.Rounds() == 0 || run.End == nil || run.End.State == result.Interrupted || run.End.State == result.Failed {
+		return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("the run can't be the baseline %s: it did not come to its end", b.Save), Hint: "run it again"}
+	}
+	f, name, err := b.create()
+	if err != nil {
+		return err
+	}
+	err = errors.Join(result.Write(f, run), f.Chmod(0o644), f.Sync(), f.Close())
+	if err == nil {
+		err = b.held.Rename(name, b.Save+baselineExt)
+	}
+	if err != nil {
+		return cannotSave(b.Save, errors.Join(err, b.held.Remove(name)))
+	}
+	return nil
+}
+
+// create makes the file of a run, before it gets its name.
+func (b *Baseline) create() (f *os.File, name string, err error) {
+	name = "." + b.Save + "-" + strconv.FormatUint(rand.Uint64(), 36)
+	if f, err = b.held.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
+		return nil, "", cannotSave(b.Save, workdir.Named(err, filepath.Join(b.held.Name(), name)))
+	}
+	return f, name, nil
+}
+
+func cannotSave(name string, err error) error {
+	return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("can't keep the baseline %s: %w", name, err), Hint: "give a directory that you may write to, with room, to --baseline-dir"}
+}

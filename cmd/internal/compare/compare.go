@@ -1,0 +1,154 @@
+// Package compare says what got slower or faster from one run to another, and keeps runs by
+// name to compare with.
+package compare
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-go/holdfast/cmd/internal/cli"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/figure"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/report"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/stat"
+)
+
+// A comparison is what the flags of compare say.
+type comparison struct {
+	threshold float64
+	format    report.Format
+	output    string
+	dir       string // of the baselines
+}
+
+// New is the command.
+func New() *cobra.Command {
+	c := &comparison{threshold: stat.Band}
+	cmd := &cobra.Command{
+		Use: "compare A.jsonl B.jsonl [flags]",
+		Long: `Compare sets the results B beside the earlier results A: what differs in the
+machines, then cell by cell the ratio of the times with its interval and one of
+four words, faster, slower, same or not proven, and at last all cells together
+(geometric mean). Cells are matched by their names. Rounds of the same number are
+paired where seeds, plans and machines agree; the table says which it was, and why.
+The intervals allow for what the machine may do between two runs; bench --against
+runs two builds alternately instead, and sees smaller changes.
+
+It exits with 1 if a cell, or all together, got slower by more than the threshold,
+with the whole interval beyond it: for a check in CI. Up to the threshold two
+times are the same.
+
+A or B may be baseline:NAME, kept by holdfast bench --save-baseline NAME. One of
+them may be -, the standard input.`,
+		Example: `  holdfast compare before.jsonl after.jsonl
+  holdfast compare baseline:main results.jsonl --threshold 10% --export markdown`,
+		Annotations: cli.Exits(map[int]string{cli.ExitNotMet: "a cell, or all together, got slower by more than the threshold"}),
+		Args:        twoResults,
+		ValidArgsFunction: func(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) {
+			for _, name := range BaselineNames() {
+				names = append(names, "baseline:"+name)
+			}
+			return names, cobra.ShellCompDirectiveDefault
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd, args[0], args[1]) },
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.Var(cli.Once("percent", &c.threshold, cli.ParseShare("threshold")), "threshold", "the slowdown from which a cell has regressed (default: 5%)")
+	f.VarP(cli.Once("file", &c.output, cli.NewFile), "output", "o", "write to this new file instead of stdout")
+	cli.ExportFlag(f, &c.format, "write for programs or a pull request")
+	f.Var(cli.Once("dir", &c.dir, cli.Given), "baseline-dir", "the directory of the baselines (default: in the user's cache)")
+	return cmd
+}
+
+func twoResults(_ *cobra.Command, args []string) error {
+	switch {
+	case len(args) != 2:
+		return cli.Misuse("for instance: holdfast compare before.jsonl after.jsonl", "compare takes two results files, not %d", len(args))
+	case args[0] == "-" && args[1] == "-":
+		return cli.Misuse("name a file for one of them", "the standard input can't be both results")
+	}
+	return nil
+}
+
+func (c *comparison) run(cmd *cobra.Command, nameA, nameB string) error {
+	a, err := readSide(cmd, nameA, c.dir, 0)
+	if err != nil {
+		return err
+	}
+	b, err := readSide(cmd, nameB, c.dir, len(a.Results().Trials))
+	if err != nil {
+		return err
+	}
+	both, err := Contrast(a, b, false, c.threshold)
+	if err != nil {
+		return err
+	}
+	write := func(w io.Writer) error { return Show(w, both, c.format) }
+	if err := cli.WriteOut(cmd.OutOrStdout(), c.output, write); err != nil {
+		return err
+	}
+	return Regression(both)
+}
+
+// Show writes a comparison in a format, or for a terminal.
+func Show(w io.Writer, c figure.Contrast, format report.Format) error {
+	if format != "" {
+		return report.Contrast(w, c, format, 0)
+	}
+	return cli.WriteLocal(w, func(text io.Writer) error { return report.Contrast(text, c, "", cli.Columns(w)) })
+}
+
+// readSide reads results that a user named, beside so many trials.
+func readSide(cmd *cobra.Command, name, dir string, held int) (figure.Side, error) {
+	if baseline, ok := strings.CutPrefix(name, "baseline:"); ok {
+		run, err := loadBaseline(dir, baseline)
+		if err != nil {
+			return figure.Side{}, err
+		}
+		return newSide(name, run)
+	}
+	run, err := cli.ReadBeside(cmd.Context(), io.Discard, name, cmd.InOrStdin(), held)
+	if err != nil {
+		return figure.Side{}, err
+	}
+	return newSide(name, run)
+}
+
+func newSide(name string, run result.Run) (figure.Side, error) {
+	side, err := figure.NewSide(cli.OneLine(name), run)
+	return side, cli.CannotReport(name, err)
+}
+
+// Contrast is [figure.Compare] with errors for the user.
+func Contrast(a, b figure.Side, alternately bool, threshold float64) (figure.Contrast, error) {
+	c, err := figure.Compare(a, b, alternately, threshold)
+	if errors.Is(err, figure.ErrNothingInCommon) {
+		return c, &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("%s and %s: %w", a.Name, b.Name, err),
+			Hint: fmt.Sprintf("measure the same policies, records and writers; holdfast bench --from %s repeats A", a.Name)}
+	}
+	return c, err
+}
+
+// Regression is the refusal of a run that got slower than it may, or nil.
+func Regression(c figure.Contrast) error {
+	if !c.Regressed() {
+		return nil
+	}
+	var names []string
+	for _, change := range c.Cells {
+		if change.Regressed {
+			names = append(names, change.Cell.Name)
+		}
+	}
+	where := strings.Join(names, "; ")
+	if where == "" {
+		where = "all cells together"
+	}
+	return &cli.Refusal{Code: cli.ExitNotMet, Err: fmt.Errorf("slower than %s by more than %.3g %%: %s", c.A.Name, c.Threshold*100, where),
+		Hint: "run both again, one after the other, to see whether it stays"}
+}

@@ -1,0 +1,188 @@
+package copy
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/holdfast-go/holdfast/cmd/internal/cli"
+	"github.com/holdfast-go/holdfast/internal/sys"
+)
+
+// A copyPlan says where each source goes.
+type copyPlan []struct{ destination, source string }
+
+// planCopy finds where the sources go. It refuses what is visibly wrong before anything is
+// changed. With keepGoing a missing source is reported later, among the other failures.
+func planCopy(sources []string, destination string, keepGoing bool) (plan copyPlan, err error) {
+	into, err := goesInto(sources, destination)
+	if err != nil {
+		return nil, err
+	}
+	taken := map[string]string{}
+	for _, source := range sources {
+		target := destination
+		if into {
+			if target, err = nameIn(destination, source); err != nil {
+				return nil, err
+			}
+		}
+		key := filepath.Clean(target)
+		if other, ok := taken[key]; ok {
+			return nil, cli.Misuse("copy them to directories of their own", "%s and %s would both be %s", shownPath(other), shownPath(source), shownPath(target))
+		}
+		taken[key] = source
+		info, err := os.Stat(source)
+		switch {
+		case err != nil && len(sources) == 1:
+			return nil, cli.Misuse("nothing was copied; give a file or directory that exists", "copy %s: %w", shownPath(source), cli.Cause(err))
+		case err != nil && !keepGoing:
+			return nil, cli.Misuse("nothing was copied; leave it out, or --keep-going copies the others", "copy %s: %w", shownPath(source), cli.Cause(err))
+		case err == nil:
+			if err := checkPair(target, source, info); err != nil {
+				return nil, err
+			}
+		}
+		plan = append(plan, struct{ destination, source string }{target, source})
+	}
+	return plan, nil
+}
+
+// goesInto reports whether sources go into the destination, under their names.
+func goesInto(sources []string, destination string) (bool, error) {
+	info, err := os.Stat(destination)
+	isSlashed := os.IsPathSeparator(destination[len(destination)-1])
+	switch {
+	case err == nil && info.IsDir():
+		return true, nil
+	case errors.Is(err, syscall.ENOTDIR):
+		return false, cli.Misuse("give another destination", "copy to %s: what is above it is a file, not a directory", shownPath(destination))
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return false, cli.Misuse("give another destination", "copy to %s: %w", shownPath(destination), cli.Cause(err))
+	case len(sources) > 1 && err == nil:
+		return false, cli.Misuse("give an existing directory as the last argument", "%d sources can't be copied to the file %s", len(sources), shownPath(destination))
+	case len(sources) > 1:
+		return false, cli.Misuse("make it first, with mkdir -p", "%d sources need a directory, and %s is not there", len(sources), shownPath(destination))
+	case isSlashed && err == nil:
+		return false, cli.Misuse("leave the slash out", "%s is a file", shownPath(destination))
+	case isSlashed && !isDir(sources[0]):
+		return false, cli.Misuse("make it first, with mkdir -p, or leave the slash out", "there is no directory %s", shownPath(destination))
+	}
+	dir := filepath.Dir(trimSlashes(destination))
+	if !isDir(dir) {
+		return false, cli.Misuse("make it first, with mkdir -p", "copy to %s: there is no directory %s", shownPath(destination), shownPath(dir))
+	}
+	return false, nil
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// trimSlashes takes away what a path ends in to say that it is a directory.
+func trimSlashes(path string) string {
+	for path != "" && os.IsPathSeparator(path[len(path)-1]) {
+		path = path[:len(path)-1]
+	}
+	return path
+}
+
+// nameIn is where a source goes in a directory. A directory that is given as .. or a/.. has
+// the name that it has where it lies. A path that ends in /. is the contents alone.
+func nameIn(dir, source string) (string, error) {
+	trimmed := trimSlashes(source)
+	name := filepath.Base(trimmed)
+	switch {
+	case trimmed == "":
+		return "", cli.Misuse("give a destination that is not there yet", "%s has no name to be copied to in %s", shownPath(source), shownPath(dir))
+	case name == ".":
+		return dir, nil
+	case name != "..":
+		return filepath.Join(dir, name), nil
+	}
+	real, err := filepath.EvalSymlinks(source)
+	if err == nil {
+		real, err = filepath.Abs(real)
+	}
+	if err != nil {
+		return "", cli.Misuse("give it by its name", "copy %s: %w", shownPath(source), cli.Cause(err))
+	}
+	return nameIn(dir, real)
+}
+
+// checkPair refuses a source that is its own destination, and a directory that would be
+// copied into itself. It refuses a file in place of a directory, and the reverse.
+func checkPair(target, source string, info fs.FileInfo) error {
+	to, err := os.Stat(target)
+	switch {
+	case err == nil && os.SameFile(to, info):
+		return cli.Misuse("give another destination", "%s and %s are the same %s", shownPath(source), shownPath(target), kindText(info))
+	case err == nil && to.IsDir() != info.IsDir():
+		return cli.Misuse("move it away first, or give another destination", "%s is a %s, and %s is a %s", shownPath(source), kindText(info), shownPath(target), kindText(to))
+	case err == nil && !to.IsDir() && !to.Mode().IsRegular():
+		return cli.Misuse("give another destination", "%s is a %s, and only files are replaced", shownPath(target), kindText(to))
+	case info.Mode().IsRegular():
+		return nil
+	case !info.IsDir():
+		return cli.Misuse("only files, links and directories are copied", "%s is a %s", shownPath(source), kindText(info))
+	}
+	inside, err := isInside(target, info)
+	if err != nil {
+		return cli.Misuse("give another destination", "copy to %s: %w", shownPath(target), cli.Cause(err))
+	}
+	if inside {
+		return cli.Misuse("give a destination outside of it", "%s lies in %s, which would be copied into itself", shownPath(target), shownPath(source))
+	}
+	return nil
+}
+
+func kindText(info fs.FileInfo) string {
+	switch mode := info.Mode(); {
+	case mode.IsDir():
+		return "directory"
+	case mode.IsRegular():
+		return "file"
+	case mode&fs.ModeNamedPipe != 0:
+		return "pipe"
+	case mode&fs.ModeSocket != 0:
+		return "socket"
+	}
+	return "device"
+}
+
+// isInside reports whether a path lies in a directory, by whatever links and names.
+func isInside(path string, dir fs.FileInfo) (bool, error) {
+	at, err := sys.Disk{}.Resolve(path)
+	if err != nil {
+		return false, err
+	}
+	if at, err = filepath.Abs(at); err != nil {
+		return false, err
+	}
+	// The part of it that exists, without links: then above it is what its path says.
+	real, err := filepath.EvalSymlinks(at)
+	for errors.Is(err, fs.ErrNotExist) && filepath.Dir(at) != at {
+		at = filepath.Dir(at)
+		real, err = filepath.EvalSymlinks(at)
+	}
+	if err != nil {
+		return false, err
+	}
+	for {
+		info, err := os.Stat(real)
+		if err != nil {
+			return false, err
+		}
+		if os.SameFile(info, dir) {
+			return true, nil
+		}
+		above := filepath.Dir(real)
+		if above == real {
+			return false, nil
+		}
+		real = above
+	}
+}

@@ -1,0 +1,273 @@
+// Package fleet is the command fleet: it sets the results of many hosts beside each other.
+package fleet
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-go/holdfast/cmd/internal/cli"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/fleet"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/fleet/show"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/report"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
+)
+
+// A command is what the flags of fleet say.
+type command struct {
+	expect    string // a file
+	threshold float64
+	all       bool
+	format    report.Format
+	output    string
+}
+
+// New is the command.
+func New() *cobra.Command {
+	c := &command{threshold: fleet.DefaultThreshold}
+	cmd := &cobra.Command{
+		Use: "fleet RESULTS.jsonl|DIRECTORY... [flags]",
+		Long: `Fleet reads results that holdfast bench -o has kept on many hosts, and sets like
+hosts beside each other: the same study, CPU model, CPUs, memory, file system,
+mount options and kind of device. In each group it finds the hosts that are slower
+than their peers, whose syncs are too fast to be true, or whose write cache is
+another one, and lists the facts that differ. Of a directory it takes all files
+*.jsonl in it and below. The directory deploy has what runs bench on each node of
+Slurm, Kubernetes or Ansible.
+
+Of one host, study and mount point the newest results count. A file that is empty
+or damaged, and a host of --expect that has none, is listed; the others go on.`,
+		Example: `  holdfast fleet before.jsonl after.jsonl
+  holdfast fleet . --export csv -o fleet.csv`,
+		Annotations: cli.Exits(map[int]string{cli.ExitNotMet: "there are outliers", cli.ExitNotKnown: "that is not known: a host has no results, or its group has fewer than four hosts"}),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cli.Misuse("for instance: holdfast fleet results/", "fleet takes results files or directories of them, and none was given")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd, args) },
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.Var(cli.Once("file", &c.expect, cli.Given), "expect", "list the hosts of this file that have no results: names, parted by\nspaces or lines; - is the standard input")
+	f.Var(cli.Once("percent", &c.threshold, cli.ParseShare("threshold")), "threshold", "the least slowdown of an outlier (default: 25%)")
+	f.BoolVar(&c.all, "all", false, "print every host; without it what comes first, in at most 60 lines")
+	f.VarP(cli.Once("file", &c.output, cli.NewFile), "output", "o", "write an HTML page, or what is exported, to this new file")
+	cli.ExportFlag(f, &c.format, "write for programs or a pull request")
+	return cmd
+}
+
+func (c *command) run(cmd *cobra.Command, args []string) error {
+	if c.format == report.Benchmark {
+		return cli.Misuse("holdfast report FILE --export bench writes those of one host", "--export bench: %w", show.ErrNoBenchmark)
+	}
+	expected, err := c.expected(cmd.InOrStdin())
+	if err != nil {
+		return err
+	}
+	files, err := resultsFiles(args)
+	if err != nil {
+		return err
+	}
+	hosts, silent, err := readAll(cmd.Context(), files)
+	if err != nil {
+		return err
+	}
+	f := fleet.New(hosts, silent, expected, c.threshold)
+	write := func(w io.Writer) error {
+		switch {
+		case c.format != "":
+			return show.Export(w, f, c.format)
+		case c.output != "":
+			return show.HTML(w, f)
+		}
+		return cli.WriteLocal(w, func(text io.Writer) error { return show.Text(text, f, c.all, cli.Columns(w)) })
+	}
+	if err := cli.WriteOut(cmd.OutOrStdout(), c.output, write); err != nil {
+		return err
+	}
+	return verdict(f)
+}
+
+// verdict is the refusal of a fleet that is not known to be alike, or nil.
+func verdict(f fleet.Fleet) error {
+	var odd []string
+	for _, o := range f.Outliers {
+		if !slices.Contains(odd, o.Host) {
+			odd = append(odd, o.Host)
+		}
+	}
+	switch {
+	case len(odd) > 0:
+		return &cli.Refusal{Code: cli.ExitNotMet, Err: fmt.Errorf("not like their peers: %s", names(odd)), Hint: "measure them again, alone, to see whether it stays"}
+	case !f.Known():
+		return &cli.Refusal{Code: cli.ExitNotKnown, Err: errors.New("not every host could be judged"),
+			Hint: "give results of all hosts, and of at least four of each kind"}
+	}
+	return nil
+}
+
+// names lists the first few.
+func names(all []string) string {
+	const most = 10
+	if len(all) <= most {
+		return strings.Join(all, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(all[:most], ", "), len(all)-most)
+}
+
+// expected reads the names of --expect; without it there are none.
+func (c *command) expected(stdin io.Reader) ([]string, error) {
+	const hint = "the file has the names of hosts, parted by spaces or lines"
+	if c.expect == "" {
+		return nil, nil
+	}
+	text := stdin
+	if c.expect != "-" {
+		f, err := os.Open(c.expect)
+		if err != nil {
+			return nil, cli.Misuse(hint, "--expect %s: %w", c.expect, cli.Cause(err))
+		}
+		defer f.Close()
+		text = f
+	}
+	var names []string
+	lines := bufio.NewScanner(text)
+	for lines.Scan() {
+		line, _, _ := strings.Cut(lines.Text(), "#")
+		names = append(names, strings.Fields(line)...)
+	}
+	if err := lines.Err(); err != nil {
+		return nil, cli.Misuse(hint, "--expect %s: %w", c.expect, cli.Cause(err))
+	}
+	if len(names) == 0 {
+		return nil, cli.Misuse(hint, "--expect %s: there is no name in it", c.expect)
+	}
+	return names, nil
+}
+
+// resultsFiles returns the files that arguments name, each once.
+func resultsFiles(args []string) (files []string, err error) {
+	seen := map[string]bool{}
+	add := func(file string) {
+		if file = filepath.Clean(file); !seen[file] {
+			seen[file] = true
+			files = append(files, file)
+		}
+	}
+	for _, arg := range args {
+		info, err := os.Stat(arg)
+		switch {
+		case arg == "":
+			return nil, cli.Misuse(cli.HintResults, "the name of the results is empty")
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, cli.Misuse(cli.HintResults, "there is no file or directory %s", arg)
+		case err != nil:
+			return nil, cli.Misuse("choose files that you may read", "%s: %w", arg, cli.Cause(err))
+		case !info.IsDir():
+			add(arg)
+			continue
+		}
+		before := len(files)
+		err = filepath.WalkDir(arg+string(filepath.Separator), func(path string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, ".jsonl") {
+				return err
+			}
+			if info, err := os.Stat(path); err != nil || info.Mode().IsRegular() { // a pipe has no end
+				add(path)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, cli.Misuse("choose a directory that you may read", "%s: %w", arg, cli.Cause(err))
+		}
+		if len(files) == before && len(args) == 1 {
+			return nil, cli.Misuse(cli.HintResults, "there is no file *.jsonl in %s", arg)
+		}
+	}
+	return files, nil
+}
+
+// readAll reads the files, a few at a time: of each only its figures stay in memory. A file
+// that is of no use makes its host silent.
+func readAll(ctx context.Context, files []string) (hosts []fleet.Host, silent []fleet.Silent, err error) {
+	type answer struct {
+		host fleet.Host
+		why  error
+	}
+	answers := make([]answer, len(files))
+	next := make(chan int)
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for i := range next {
+				answers[i].host, answers[i].why = read(ctx, files[i])
+			}
+		})
+	}
+	for i := range files {
+		next <- i
+	}
+	close(next)
+	workers.Wait()
+	for i, a := range answers {
+		switch {
+		case a.why != nil && ctx.Err() != nil:
+			return nil, nil, a.why
+		case a.why != nil:
+			silent = append(silent, fleet.Silent{Host: a.host.Name, File: cli.OneLine(files[i]), Why: cli.OneLine(a.why.Error())})
+		default:
+			hosts = append(hosts, a.host)
+		}
+	}
+	return hosts, silent, nil
+}
+
+// read returns the figures of a file. With an error the host has a name alone.
+func read(ctx context.Context, file string) (fleet.Host, error) {
+	name := cli.OneLine(file)
+	run, err := cli.ReadFile(ctx, file, result.ReadTimes)
+	if err != nil && ctx.Err() != nil {
+		return fleet.Host{}, err
+	}
+	if err != nil {
+		if info, statErr := os.Stat(file); statErr == nil && info.Size() == 0 {
+			err = errors.New("is empty, so bench did not begin or could not write")
+		}
+		first, _ := header(file)
+		return fleet.Host{Name: fleet.NameOf(name, first)}, cli.Cause(err)
+	}
+	h, err := fleet.NewHost(name, run)
+	if err != nil {
+		h.Name = fleet.NameOf(name, run.Header)
+	}
+	return h, err
+}
+
+// header reads the first line of results that are damaged in a later one.
+func header(file string) (result.Header, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return result.Header{}, err
+	}
+	defer f.Close()
+	line, err := bufio.NewReader(io.LimitReader(f, 1<<20)).ReadBytes('\n')
+	if err != nil {
+		return result.Header{}, err
+	}
+	run, err := result.Read(bytes.NewReader(line))
+	return cli.PlainRun(run).Header, err
+}

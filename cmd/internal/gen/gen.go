@@ -1,0 +1,244 @@
+// Package gen is the command gen: it makes a file to measure with.
+package gen
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/internal/cli"
+	"github.com/holdfast-go/holdfast/cmd/internal/lab/datagen"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/humanize"
+)
+
+// A generation is what the arguments of gen say.
+type generation struct {
+	file     string // - is standard output
+	sizeText string
+	size     holdfast.Size
+	kind     genKind
+	seed     uint64
+	policy   holdfast.Policy
+	force    bool
+	quiet    bool
+	json     bool
+}
+
+// A genKind is how a file is filled.
+type genKind string
+
+const (
+	genRandom genKind = "random"
+	genText   genKind = "text"
+	genZero   genKind = "zero"
+	genSparse genKind = "sparse" // one hole
+)
+
+// Kinds are the kinds of bytes.
+var Kinds = []genKind{genRandom, genSparse, genText, genZero}
+
+// fillers are the bytes of each kind.
+func fillers() map[genKind]datagen.Kind {
+	return map[genKind]datagen.Kind{genRandom: datagen.Random, genText: datagen.Text, genZero: datagen.Zero, genSparse: datagen.Zero}
+}
+
+func parseGenKind(text string) (genKind, error) {
+	if _, ok := fillers()[genKind(text)]; !ok {
+		return "", fmt.Errorf("%q is no kind of bytes; use random, text, zero or sparse", text)
+	}
+	return genKind(text), nil
+}
+
+// atomicPolicy is what --policy atomic and gen's default stand for.
+func atomicPolicy() holdfast.Policy {
+	return holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncClose}}
+}
+
+func parseGenPolicy(text string) (holdfast.Policy, error) {
+	if text == "atomic" {
+		return atomicPolicy(), nil
+	}
+	return holdfast.ParsePolicy(text)
+}
+
+// New is the command.
+func New() *cobra.Command {
+	g := &generation{kind: genRandom, policy: atomicPolicy()}
+	cmd := &cobra.Command{
+		Use: "gen file size [flags]",
+		Long: `Gen makes a file of exactly so many bytes. 100MB is 100,000,000 bytes, 100MiB
+is 104,857,600, which the published gen_rand_file.sh makes of 100. A bare number is
+bytes, from 1024 on: below, give a unit. 0 makes an empty file. The file gets its
+name when it is whole and synced: whatever fails, and after Ctrl-C, a kill or a power
+cut, there is the whole new file or what was there before.
+
+Random bytes can't be compressed, and no eight of them come twice. The seed that
+is printed at the end makes the same bytes again, on any machine. A file of - is
+standard output, where nothing is synced.`,
+		Example: `  holdfast gen source 100MiB
+  holdfast gen words.txt 10MiB --kind text --seed 1 --force`,
+		Annotations: cli.Exits(map[int]string{cli.ExitNotMet: "the file was not made: the error says what is left"}),
+		Args:        genArguments,
+		RunE:        func(cmd *cobra.Command, args []string) error { return g.run(cmd, args[0], args[1]) },
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.Var(cli.Once("kind", &g.kind, parseGenKind), "kind", "random (the default); text: lines of words, which gzip makes 3.3 times\nas short; zero; or sparse: one hole, which takes no room")
+	f.Var(cli.Once("number", &g.seed, cli.ParseSeed), "seed", "make the bytes of this seed (default: a new one, which is printed)")
+	f.Var(cli.Once("policy", &g.policy, parseGenPolicy), "policy", "when bytes reach the disk, such as sync=never, or atomic, which is\nsync=close (the default): all is durable when gen ends")
+	f.BoolVar(&g.force, "force", false, "replace an existing file, and keep its permissions")
+	f.BoolVar(&g.quiet, "quiet", false, "print failures only: neither progress nor what was made")
+	f.BoolVar(&g.json, "json", false, "print what was made as one JSON object")
+	cmd.SetFlagErrorFunc(genFlagError)
+	return cmd
+}
+
+// genArguments wants a file and a size.
+func genArguments(cmd *cobra.Command, args []string) error {
+	const hint = "for instance: holdfast gen source 100MB"
+	switch len(args) {
+	case 0:
+		return cli.Misuse(hint, "gen needs a file and a size")
+	case 1:
+		return cli.Misuse(hint, "gen needs a size too, and only %q was given", args[0])
+	case 2:
+		return nil
+	}
+	return cli.Misuse(hint, "gen makes one file of one size, and %d arguments were given", len(args))
+}
+
+// genFlagError knows that what looks like a flag may be meant for a size.
+func genFlagError(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) {
+		if letters := unknown.GetSpecifiedShortnames(); letters != "" && unicode.IsDigit(rune(letters[0])) {
+			return cli.Misuse("for instance: holdfast gen source 100MB", "-%s: a size can't be negative", letters)
+		}
+	}
+	return cli.FlagError(cmd, err)
+}
+
+func (g *generation) run(cmd *cobra.Command, file, sizeText string) (err error) {
+	g.file, g.sizeText = file, sizeText
+	if g.size, err = holdfast.ParseSize(sizeText); err != nil {
+		if units, _, ok := strings.Cut(sizeText, "."); ok && units != "" && strings.Trim(units, "0123456789") == "" {
+			return cli.Misuse("take a smaller unit: 1500kB and not 1.5MB", "size %q is a fraction", sizeText)
+		}
+		if _, turned := holdfast.ParseSize(file); turned == nil {
+			return cli.Misuse("the file comes first: holdfast gen source "+file, "%q is no size, and %q is one", sizeText, file)
+		}
+		sentence, hint, _ := strings.Cut(cli.PlainText(err), "; ")
+		return cli.Misuse(cmp.Or(hint, "no file can be as large as that"), "%s", sentence)
+	}
+	// The published script, gen_rand_file.sh, reads a bare number as MiB.
+	if g.bare() && 0 < g.size && g.size < holdfast.KiB {
+		return cli.Misuse(fmt.Sprintf("give %[1]dB for %[1]d bytes, or %[1]dMiB for what gen_rand_file.sh makes of %[1]d", int64(g.size)), "size %d has no unit", int64(g.size))
+	}
+	changed := cmd.Flags().Changed
+	if !changed("seed") {
+		g.seed = rand.Uint64()
+	} else if g.kind == genZero || g.kind == genSparse {
+		return cli.Misuse("leave --seed out, or give --kind random or text", "--kind %s is zeros, whatever --seed is", g.kind)
+	}
+	for _, name := range []string{"policy", "force", "json"} {
+		if g.file == "-" && changed(name) {
+			return cli.Misuse("leave it out, or name a file", "--%s is of a file, and the bytes go to standard output", name)
+		}
+	}
+	if g.file == "-" {
+		if cli.IsTerminal(cmd.OutOrStdout()) {
+			return cli.Misuse("give a file, or a program that reads it, behind a |", "standard output is a terminal")
+		}
+		show := g.progress(cmd.ErrOrStderr())
+		done, err := g.fill(cmd.Context(), cli.Bare(cmd.OutOrStdout()), show)
+		show.End()
+		if err != nil {
+			return g.refusal(err, done, "write", "")
+		}
+		return nil
+	}
+	show := g.progress(cmd.ErrOrStderr())
+	began := time.Now()
+	err = g.make(cmd.Context(), show)
+	show.End()
+	if err != nil || g.quiet {
+		return err
+	}
+	if err := g.print(cmd.OutOrStdout(), time.Since(began)); err != nil {
+		return &cli.Refusal{Code: cli.ExitNotMet, Err: &cli.OutputFailure{Err: err}, Hint: fmt.Sprintf("%s is whole; only this is not printed", g.file)}
+	}
+	return nil
+}
+
+func (g *generation) progress(stderr io.Writer) *cli.Progress {
+	return cli.NewProgress(stderr, g.quiet).OfBytes(int64(g.size))
+}
+
+// print prints what was made.
+func (g *generation) print(w io.Writer, elapsed time.Duration) error {
+	if g.json {
+		return json.NewEncoder(w).Encode(struct {
+			Kind    string          `json:"kind"` // gen
+			File    string          `json:"file"`
+			Name    []byte          `json:"file_base64,omitempty"`
+			Bytes   int64           `json:"bytes"`
+			Content genKind         `json:"content"`
+			Seed    uint64          `json:"seed"`
+			Policy  holdfast.Policy `json:"policy"`
+			Durable bool            `json:"durable"`
+			Elapsed time.Duration   `json:"elapsed_ns"`
+		}{"gen", g.file, cli.NotText(g.file), int64(g.size), g.kind, g.seed, g.policy, g.durable(), elapsed})
+	}
+	size := g.sizeText // as it was typed, with its unit
+	switch {
+	case g.size == 0:
+		size = "0B"
+	case g.bare():
+		size = g.size.String()
+	}
+	bytes := cli.Grouped(int64(g.size)) + " bytes"
+	if g.size >= 1000 {
+		bytes += fmt.Sprintf(" (%s, %s)", humanize.DecimalBytes(int64(g.size)), cli.BytesText(int64(g.size))) // as dd prints it
+	}
+	// Where the unit was decimal, the binary one of the same letter is another size.
+	if number, decimal := strings.CutSuffix(size, "B"); decimal && number != "" && strings.ContainsAny(number[len(number)-1:], "kMGT") {
+		if other, err := holdfast.ParseSize(strings.ToUpper(number) + "iB"); err == nil {
+			bytes += fmt.Sprintf("; %siB are %s", strings.ToUpper(number), cli.Grouped(int64(other)))
+		}
+	}
+	content := fmt.Sprintf("%s of seed %d", g.kind, g.seed)
+	switch g.kind {
+	case genZero:
+		content = "zeros"
+	case genSparse:
+		content = "one hole"
+	}
+	rate := ""
+	if elapsed >= time.Millisecond && g.size > 0 && g.kind != genSparse {
+		rate = fmt.Sprintf(", %s/s", cli.BytesText(int64(float64(g.size)/elapsed.Seconds())))
+	}
+	durable := "durable"
+	if !g.durable() {
+		durable = "not synced: the kernel writes it within about half a minute"
+	}
+	return cli.WriteLocal(w, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "File '%s' with size %s generated: %s.\n%s, in %v%s; %s\n", cli.OneLine(g.file), size, bytes,
+			content, elapsed.Round(time.Microsecond*10), rate, durable)
+		return err
+	})
+}
+
+// bare reports whether the size was given without a unit.
+func (g *generation) bare() bool { return strings.Trim(g.sizeText, "0123456789") == "" }
+
+func (g *generation) durable() bool { return g.policy.Sync.Mode != holdfast.SyncNever }

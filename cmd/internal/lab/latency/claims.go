@@ -1,0 +1,127 @@
+package latency
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
+)
+
+// The arms that the claims compare.
+const (
+	plainWrite  = inWrites + "/os.File"
+	smallWrite  = inWrites + "/bufio 4KiB"
+	largeWrite  = inWrites + "/bufio 64KiB"
+	plainSight  = inSight + "/os.File"
+	smallSight  = inSight + "/bufio 4KiB"
+	largeSight  = inSight + "/bufio 64KiB"
+	tickedSight = inSight + "/bufio 256KiB, flushed every 100ms"
+	largeKilled = inKilled + "/bufio 64KiB"
+	ticked      = inKilled + "/bufio 256KiB, flushed every 20ms"
+	thousand    = inMemory + "/" + bufioUnsized + " ×1000"
+)
+
+// oneFlush is how much longer than its interval the flush of a window may take to
+// be done and seen: a quarter of it.
+const oneFlush = 1.25
+
+// longer is how many times as long a delay must be for it to be called longer: two
+// of the same length differ by chance.
+const longer = 1.5
+
+func latencyClaims() []study.Claim {
+	return []study.Claim{
+		{
+			Name: "latency-spikes", Source: study.EfficientBuffering, Says: "buffering smooths latency spikes",
+			Arms: []string{plainWrite, smallWrite}, Judge: judgeSpikes,
+		},
+		{
+			Name: "latency-small-buffer", Source: study.EfficientBuffering, Says: "where latency is critical, a smaller buffer may be more appropriate",
+			Arms: []string{smallWrite, largeWrite}, Judge: func(e study.Evidence) study.Finding {
+				return study.Ratio(e.Ratio(smallWrite, largeWrite, p999)).Judge(study.AtMost(1), study.NotHere,
+					"the slowest Write in a thousand hands over less at 4KiB than at 64KiB",
+					"the slowest Write in a thousand is no quicker at 4KiB than at 64KiB")
+			},
+		},
+		{
+			Name: "latency-sooner", Source: study.EfficientBuffering, Says: "a smaller buffer flushes data more frequently: it can be read sooner",
+			Arms: []string{smallSight, largeSight}, Judge: func(e study.Evidence) study.Finding {
+				return study.Ratio(e.Ratio(smallSight, largeSight, study.Value("visible_p50_ns"))).Judge(study.AtMost(1/longer), study.NotHere,
+					"another process sees a record sooner behind 4KiB than behind 64KiB, as the buffers' sizes say",
+					"another process sees a record no sooner behind 4KiB than behind 64KiB")
+			},
+		},
+		{
+			Name: "latency-delays", Source: study.EfficientBuffering, Says: "buffers introduce delays by design",
+			Arms: []string{plainSight, smallSight}, Judge: func(e study.Evidence) study.Finding {
+				return study.Ratio(e.Ratio(smallSight, plainSight, study.Value("visible_p50_ns"))).Judge(study.AtLeast(longer), study.NotHere,
+					"a record waits in the buffer until it is full, and only then can another process read it",
+					"another process sees a buffered record no later than an unbuffered one")
+			},
+		},
+		{
+			Name: "latency-4096", Source: study.EfficientBuffering + ", " + study.FileIOExperiment, Says: "by default bufio.NewWriter allocates a 4096-byte buffer", Published: "4096",
+			Arms: []string{thousand}, Judge: judgeDefault,
+		},
+		{
+			Name: "latency-unlimited", Source: study.EfficientBuffering, Says: "without limits or proper flushing buffers can grow large",
+			Arms: []string{thousand}, Judge: func(e study.Evidence) study.Finding {
+				growth := func(t result.Trial) float64 {
+					return study.Value("heap_written_bytes")(t) / study.Value("heap_bytes")(t)
+				}
+				return study.Figure(e.Summary(thousand, growth), study.Times).Judge(study.AtLeast(grown), study.NeverSo,
+					"the heap grows with what is written",
+					"a bufio.Writer keeps the buffer that it was made with, whatever is written and however seldom it is flushed: memory is buffers × writers; what has no limit is a bytes.Buffer")
+			},
+		},
+		{
+			Name: "latency-window", Source: study.FileIOExperiment, Says: "periodic flushing bounds data loss to a time window", Published: "the interval",
+			Arms: []string{ticked}, Judge: func(e study.Evidence) study.Finding {
+				return judgeWithin(study.Figure(e.Summary(ticked, study.Value("lost_age_ns")), study.Duration), lossWindow,
+					"what a killed process had accepted longer ago than the interval and one flush was in the file",
+					"a killed process lost what it had accepted longer ago than the interval and one flush")
+			},
+		},
+		{
+			Name: "latency-window-seen", Source: study.FileIOExperiment, Says: "and so it bounds how old a record is before another process can read it", Published: "the interval",
+			Arms: []string{tickedSight}, Judge: judgeWindowSeen,
+		},
+	}
+}
+
+// judgeSpikes takes a spike for what one Write in a thousand takes at least.
+func judgeSpikes(e study.Evidence) study.Finding {
+	against := func(of study.Metric) study.Measured { return study.Ratio(e.Ratio(smallWrite, plainWrite, of)) }
+	rest := fmt.Sprintf("p50 %v, p99 %v, the longest %v of the unbuffered", against(p50), against(p99), against(longestOf))
+	return against(p999).Judge(study.AtMost(1), study.NotHere,
+		"even the slowest Write in a thousand is quicker behind a buffer of 4KiB: "+rest,
+		"the slowest Write in a thousand is not quicker, it pays for all that the buffer holds: "+rest)
+}
+
+// judgeDefault allows for what a Writer has besides its buffer.
+func judgeDefault(e study.Evidence) study.Finding {
+	each := func(t result.Trial) float64 { return math.Round(study.Value("heap_bytes")(t) / 1000) }
+	return study.Figure(e.Summary(thousand, each), func(x float64) string { return study.Whole(x) + " bytes" }).Judge(study.Span{Least: study.BufioDefault, Most: study.BufioDefault * 1.1}, study.NeverSo,
+		"it is what the heap grows by, with some 100 bytes of the Writer itself",
+		"the heap grows by another size")
+}
+
+// grown is by how much a buffer must grow for it to be said that it does.
+const grown = 1.5
+
+func judgeWindowSeen(e study.Evidence) study.Finding {
+	return judgeWithin(study.Figure(e.Summary(tickedSight, study.Value("visible_max_ns")), study.Duration), window,
+		"the longest delay is the interval and one flush",
+		"the longest delay is more than the interval and one flush")
+}
+
+// judgeWithin holds times against an interval and one flush.
+func judgeWithin(m study.Measured, interval time.Duration, holds, not string) study.Finding {
+	f := m.Judge(study.AtMost(oneFlush*float64(interval)), study.NotHere, holds, not)
+	if !math.IsNaN(m.Value) {
+		f.Measured += fmt.Sprintf(" of %v", interval)
+	}
+	return f
+}

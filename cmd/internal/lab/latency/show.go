@@ -1,0 +1,362 @@
+package latency
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/chart"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/stat"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
+)
+
+// latencyHead is of the published sentences and of what we measured of them.
+var latencyHead = []string{"the documents say", "figure"}
+
+func showLatency(e study.Evidence) study.Shown {
+	said := study.Table{Title: "What was measured of it", Head: append(slices.Clone(latencyHead), "verdict")}
+	for _, c := range latencyClaims() {
+		f := c.Find(e)
+		said.Rows = append(said.Rows, []string{c.Says, cmp.Or(f.Measured, study.Dash), string(f.Verdict)})
+	}
+	l := latencyEvidence{e}
+	return study.Shown{
+		Tables:  []study.Table{said, l.writes(), l.payments(), l.openLoop(), l.visible(), l.killed(), l.memory()},
+		Picture: l.picture(),
+		Learnt:  l.learnt(),
+	}
+}
+
+// latencyEvidence reads the evidence arm by arm.
+type latencyEvidence struct{ study.Evidence }
+
+// The percentiles of a trial's Writes.
+func p50(t result.Trial) float64  { return percentile(t.Latency.P50) }
+func p99(t result.Trial) float64  { return percentile(t.Latency.P99) }
+func p999(t result.Trial) float64 { return percentile(t.Latency.P999) }
+func longestOf(t result.Trial) float64 {
+	return percentile(t.Latency.Max)
+}
+
+// percentile is NaN where there were too few Writes for it.
+func percentile(d time.Duration) float64 {
+	if d == 0 {
+		return math.NaN()
+	}
+	return float64(d)
+}
+
+// all is the distribution of all Writes of an arm, over all rounds.
+func (l latencyEvidence) all(arm string, of func(*result.Trial) *result.Latency) result.Latency {
+	all, err := result.MergeLatency(l.Trials(arm), of, stat.Supports)
+	if err != nil {
+		return result.Latency{}
+	}
+	return all
+}
+
+func response(t *result.Trial) *result.Latency { return &t.Latency }
+
+// quantiles are p50, p99, p99.9 and the longest as texts.
+func quantiles(d result.Latency) (texts []string) {
+	for _, q := range []time.Duration{d.P50, d.P99, d.P999, d.Max} {
+		texts = append(texts, study.Duration(percentile(q)))
+	}
+	return texts
+}
+
+// table adds a row for each arm of the groups; one that could not be run has dashes
+// and a note that says why.
+func (l latencyEvidence) table(t study.Table, row func(result.Cell) []string, groups ...string) study.Table {
+	for _, c := range l.Arms() {
+		if slices.Contains(groups, c.Group) {
+			t.Rows = append(t.Rows, append([]string{study.Short(c.Name)}, row(c)...))
+		}
+	}
+	for _, m := range l.Run.Header.Missing {
+		if group, _, _ := strings.Cut(m.Cell, "/"); slices.Contains(groups, group) {
+			none := slices.Repeat([]string{study.Dash}, len(t.Head)-1)
+			t.Rows = append(t.Rows, append([]string{study.Short(m.Cell)}, none...))
+			if note := study.Short(m.Cell) + " was not run: " + m.Why; !slices.Contains(t.Notes, note) {
+				t.Notes = append(t.Notes, note)
+			}
+		}
+	}
+	return t
+}
+
+func (l latencyEvidence) writes() study.Table {
+	t := study.Table{
+		Title: "One Write at full speed",
+		Head:  []string{"write by", "p50", "p99", "p99.9", "longest", "p99.9 to p50", "p50 to os.File", "p99.9 to os.File"},
+		Notes: []string{
+			"percentiles are of the Writes of all rounds, ratios of the rounds' own",
+			"the clock itself takes " + study.Duration(l.clock()) + " a Write: the arm nothing, which is in all the others",
+		},
+	}
+	return l.table(t, func(c result.Cell) []string {
+		all := l.all(c.Name, response)
+		uneven := percentile(all.P999) / percentile(all.P50)
+		return append(quantiles(all), study.Times(uneven), l.against(c, p50), l.against(c, p999))
+	}, inWrites, inDurable)
+}
+
+func (l latencyEvidence) payments() study.Table {
+	t := study.Table{
+		Title: "Who pays for the write calls",
+		Head:  []string{"write by", "calls predicted", "observed", "pays", "of the time", "CPU a Write"},
+		Notes: []string{
+			"pays: as many Writes as calls are predicted, if these are the slowest; and their share of the time of all, without the clock's own",
+		},
+	}
+	return l.table(t, func(c result.Cell) []string {
+		calls := sinkOf(c).calls(c.Records, c.RecordBytes)
+		row := []string{study.Whole(float64(calls)), study.Whole(l.Median(c.Name, study.Writes))}
+		row = append(row, l.payers(l.all(c.Name, response), calls, c.Records)...)
+		return append(row, study.Duration(l.Median(c.Name, study.CPUTime)))
+	}, inWrites, inDurable)
+}
+
+// against is the ratio of a figure to that of the plain file, with its word.
+func (l latencyEvidence) against(c result.Cell, of study.Metric) string {
+	const plain = inWrites + "/" + byFile
+	if c.Group != inWrites || c.Name == plain || sinkOf(c).by == byNothing {
+		return study.Dash
+	}
+	return study.Compared(l.Ratio(c.Name, plain, of))
+}
+
+// clock is what timing one Write takes.
+func (l latencyEvidence) clock() float64 { return l.Median(inWrites+"/"+byNothing, p50) }
+
+// payers says how many of the Writes make the calls, and which share of the time of
+// all the slowest that many take.
+func (l latencyEvidence) payers(all result.Latency, calls, records int64) []string {
+	if calls == 0 || all.Count == 0 {
+		return []string{study.Dash, study.Dash}
+	}
+	part := float64(calls) / float64(records)
+	clock := l.clock()
+	if math.IsNaN(clock) {
+		clock = 0
+	}
+	return []string{fmt.Sprintf("1 in %s", study.Digits(1/part)), study.Percent(slowestShare(all, part, clock))}
+}
+
+// slowestShare is the share that the slowest part of the operations has of the time
+// of all, after clock nanoseconds are taken off each.
+func slowestShare(all result.Latency, part, clock float64) float64 {
+	h, err := hdrhistogram.Decode([]byte(all.Histogram))
+	if err != nil {
+		return math.NaN()
+	}
+	left, slowest, total := part*float64(h.TotalCount()), 0.0, 0.0
+	bars := h.Distribution()
+	slices.Reverse(bars)
+	for _, b := range bars {
+		each := max(0, float64(b.From+b.To)/2-clock)
+		take := min(left, float64(b.Count))
+		left -= take
+		slowest += take * each
+		total += float64(b.Count) * each
+	}
+	return slowest / total
+}
+
+func (l latencyEvidence) openLoop() study.Table {
+	t := study.Table{
+		Title: fmt.Sprintf("One Write when %d a second are due", openRate),
+		Head:  []string{"write by", "p50", "p99", "p99.9", "longest", "call p50", "call p99", "call p99.9", "longest call", "not served"},
+		Notes: []string{
+			"counted from when the record was due, and how late the system woke the writer is in it: the arm nothing; call: from the call to its return, which leaves out what a stall did to those that came meanwhile",
+		},
+	}
+	return l.table(t, func(c result.Cell) []string {
+		row := append(quantiles(l.all(c.Name, response)), quantiles(l.all(c.Name, func(t *result.Trial) *result.Latency { return t.Service }))...)
+		return append(row, study.Whole(l.Median(c.Name, study.Value("unserved_records"))))
+	}, inOpenLoop)
+}
+
+func (l latencyEvidence) visible() study.Table {
+	t := study.Table{
+		Title: fmt.Sprintf("Until another process can read a record, %d a second", visibleRate),
+		Head:  []string{"write by", "predicted longest", "p50", "p99", "longest", "the policy's bound", "beyond it", "records seen"},
+		Notes: []string{
+			"predicted: until the buffer is full, the interval is over or the file is closed, whichever is first",
+			fmt.Sprintf("the reader polls: at the end of the file it pauses for %v, and comes back after %s (p99 %s); a delay holds up to so much", watchPause, study.Duration(l.looks("look_p50_ns")), study.Duration(l.looks("look_p99_ns"))),
+			"the bound is by time alone, and is shown plus one flush: beyond it is that flush, the waking of both processes and the reader's pause",
+		},
+	}
+	return l.table(t, func(c result.Cell) []string {
+		o := sinkOf(c)
+		longest := l.Summary(c.Name, study.Value("visible_max_ns"))
+		return []string{
+			study.Duration(float64(o.wait(c.Records, c.RecordBytes))),
+			study.Median(l.Summary(c.Name, study.Value("visible_p50_ns")), study.Duration),
+			study.Duration(l.Median(c.Name, study.Value("visible_p99_ns"))),
+			study.Median(longest, study.Duration),
+			timeBound(o.promise()),
+			beyond(longest.Median, o.promise()),
+			study.Whole(l.Median(c.Name, study.Value("visible_count"))),
+		}
+	}, inSight)
+}
+
+// looks is the largest of the medians of all watched arms.
+func (l latencyEvidence) looks(name string) float64 {
+	most := math.NaN()
+	for _, c := range l.Arms() {
+		if c.Group == inSight {
+			most = study.Larger(most, l.Median(c.Name, study.Value(name)))
+		}
+	}
+	return most
+}
+
+// wait is the longest that a record is to wait in memory when they come at the
+// visible rate.
+func (o sink) wait(records, size int64) time.Duration {
+	each := time.Second / visibleRate
+	if int64(o.policy.Buffer) < size || o.waitsForDisk() {
+		return 0
+	}
+	wait := min(records, int64(o.policy.Buffer)/size) * int64(each)
+	if due := o.promise().Time; due > 0 {
+		wait = min(wait, int64(due))
+	}
+	return time.Duration(wait)
+}
+
+func timeBound(b holdfast.Bound) string {
+	switch {
+	case b.None():
+		return "at once"
+	case b.Time == holdfast.Unlimited:
+		return "none"
+	}
+	return b.Time.String()
+}
+
+// beyond is how much longer than the bound the longest was, where there is one.
+func beyond(longest float64, b holdfast.Bound) string {
+	if b.Time == holdfast.Unlimited || math.IsNaN(longest) {
+		return study.Dash
+	}
+	return study.Duration(max(0, longest-float64(b.Time)))
+}
+
+func (l latencyEvidence) killed() study.Table {
+	t := study.Table{
+		Title: fmt.Sprintf("What a process that is killed has lost, at %d records a second", killedRate),
+		Head:  []string{"write by", "accepted", "readable", "lost", "bytes lost, most", "oldest lost, most", "allowed"},
+		Notes: []string{
+			"accepted: the Writes that had returned, as the process told by a pipe; the records in the file were whole and in their order, or the trial would have failed",
+			"medians of the rounds; most: the largest of them",
+		},
+	}
+	return l.table(t, func(c result.Cell) []string {
+		count := func(name string) string { return study.Whole(l.Median(c.Name, study.Value(name))) }
+		return []string{
+			count("accepted_records"), count("readable_records"), count("lost_records"),
+			study.Whole(l.most(c.Name, "lost_bytes")), study.Duration(l.most(c.Name, "lost_age_ns")), sinkOf(c).promise().String(),
+		}
+	}, inKilled)
+}
+
+// most is the largest value of an arm's rounds.
+func (l latencyEvidence) most(arm, name string) float64 { return study.Worst(l.Trials(arm), name) }
+
+func (l latencyEvidence) memory() study.Table {
+	t := study.Table{
+		Title: "Memory: buffers × writers",
+		Head:  []string{"buffer", "predicted", "heap", "each", "after writing"},
+		Notes: []string{
+			fmt.Sprintf("predicted: the buffers alone; a Writer of holdfast has two. Then %d times its size goes through each, %v where it has none", passedOn, holdfast.Size(passedUnlimited)),
+		},
+	}
+	return l.table(t, func(c result.Cell) []string {
+		heap, after := l.Median(c.Name, study.Value("heap_bytes")), l.Median(c.Name, study.Value("heap_written_bytes"))
+		predicted := float64(c.Writers) * l.buffers(c)
+		return []string{study.Whole(predicted), study.Whole(heap), study.Whole(heap / float64(c.Writers)), study.Whole(after)}
+	}, inMemory)
+}
+
+// buffers is how much one is to take; NaN for one without limit.
+func (l latencyEvidence) buffers(c result.Cell) float64 {
+	switch name := study.Short(c.Name); {
+	case strings.HasPrefix(name, bytesBuffer):
+		return math.NaN()
+	case strings.HasPrefix(name, byHoldfast):
+		return 2 * float64(c.Policy.Buffer)
+	}
+	return float64(c.Policy.Buffer)
+}
+
+// sinkOf is the sink of an arm.
+func sinkOf(c result.Cell) sink {
+	name := study.Short(c.Name)
+	for _, by := range []string{byBufio, byHoldfast, byFile} {
+		if strings.HasPrefix(name, by) {
+			return sink{by, c.Policy}
+		}
+	}
+	return sink{by: byNothing}
+}
+
+func (l latencyEvidence) picture() *chart.Dots {
+	d := &chart.Dots{Title: "One Write at full speed", Scale: study.Duration, Series: []string{"p50", "p99", "p99.9", "longest"}}
+	for _, c := range l.Arms() {
+		if c.Group != inWrites && c.Group != inDurable {
+			continue
+		}
+		r := chart.Row{Label: study.Short(c.Name)}
+		for i, of := range []study.Metric{p50, p99, p999, longestOf} {
+			s := l.Summary(c.Name, of)
+			if !math.IsNaN(s.Median) {
+				r.Points = append(r.Points, chart.Point{Series: i, Value: s.Median, Low: s.Low, High: s.High})
+			}
+		}
+		d.Rows = append(d.Rows, r)
+	}
+	return d
+}
+
+// learnt is the medians' story: what most Writes gain, what the slowest do, and
+// how long another process waits.
+func (l latencyEvidence) learnt() string {
+	var parts []string
+	if r := l.Ratio(smallWrite, plainWrite, p50); !math.IsNaN(r.Ratio) {
+		part := fmt.Sprintf("behind a buffer of 4KiB the usual Write takes %s of an unbuffered one", study.Ratio(r))
+		if slow := l.Ratio(smallWrite, plainWrite, p999); !math.IsNaN(slow.Ratio) {
+			part += fmt.Sprintf(" and the slowest in a thousand %s", study.Ratio(slow))
+		}
+		parts = append(parts, part)
+	}
+	small, plain := l.Median(smallSight, study.Value("visible_p50_ns")), l.Median(plainSight, study.Value("visible_p50_ns"))
+	if !math.IsNaN(small) && !math.IsNaN(plain) {
+		parts = append(parts, fmt.Sprintf("another process sees a record after %s instead of %s", study.Duration(small), study.Duration(plain)))
+	}
+	if lost := l.most(largeKilled, "lost_records"); !math.IsNaN(lost) {
+		parts = append(parts, fmt.Sprintf("a killed process takes up to %s accepted records of a buffer of 64KiB with it", study.Whole(lost)))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// calls is how many writes the kernel is to see for so many records.
+func (o sink) calls(records, size int64) int64 {
+	block := int64(o.policy.Buffer)
+	switch {
+	case o.by == byNothing:
+		return 0
+	case block < size || o.waitsForDisk():
+		return records
+	}
+	return study.CallsOf(records*size, block)
+}

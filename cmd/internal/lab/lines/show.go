@@ -1,0 +1,461 @@
+package lines
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/chart"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/stat"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
+)
+
+func showLines(e study.Evidence) study.Shown {
+	s := study.Shown{
+		Tables:  []study.Table{lineRounds(e), linePaths(e), lineBenchmarks(e), lineModel(e), lineTouched(e), lineExtents(e)},
+		Picture: linePicture(e),
+		Learnt:  lineLearnt(e),
+	}
+	for _, group := range lineGroups(e) {
+		switch group {
+		case groupForgotten, groupCrash, groupTouched:
+		default:
+			s.Tables = append(s.Tables, lineTimes(e, group), lineWork(e, group))
+		}
+	}
+	t := study.Table{Title: "closed without a flush", Head: []string{"Writer", "Bytes written", "Bytes lost"}}
+	arms, _ := armsOf(e, groupForgotten)
+	for _, arm := range arms {
+		size := e.Median(arm, func(t result.Trial) float64 { return float64(t.Size) })
+		t.Rows = append(t.Rows, []string{study.Short(arm), study.Whole(size), study.Whole(e.Median(arm, study.Value(lostBytes)))})
+	}
+	// The published program prints three lines a run.
+	own := study.Table{Title: "as the published program prints it", Head: []string{"Run", "", "", ""}}
+	slow, fast := e.Trials(publishedUnbuffered), e.Trials(publishedBuffered)
+	for i := range min(len(slow), len(fast)) {
+		a, b := study.Elapsed(slow[i]), study.Elapsed(fast[i])
+		own.Rows = append(own.Rows, []string{fmt.Sprint(i + 1), "Unbuffered write time: " + study.Milliseconds(a), "Buffered write time: " + study.Milliseconds(b), fmt.Sprintf("Speedup: %.2fx faster", a/b)})
+	}
+	s.Tables = append(s.Tables, t, lineLosses(e), own)
+	return s
+}
+
+// lineGroups are the groups of the run, in the order of its arms; groups that can't be
+// run here come last.
+func lineGroups(e study.Evidence) []string {
+	var groups []string
+	add := func(arm string) {
+		group, _, _ := strings.Cut(arm, "/")
+		if !slices.Contains(groups, group) {
+			groups = append(groups, group)
+		}
+	}
+	for _, c := range e.Arms() {
+		add(c.Name)
+	}
+	for _, m := range e.Run.Header.Missing {
+		add(m.Cell)
+	}
+	return groups
+}
+
+// armsOf are the names of a group's arms that were run, and those that were not.
+func armsOf(e study.Evidence, group string) (run, missing []string) {
+	for _, c := range e.Arms() {
+		if strings.HasPrefix(c.Name, group+"/") {
+			run = append(run, c.Name)
+		}
+	}
+	for _, m := range e.Run.Header.Missing {
+		if strings.HasPrefix(m.Cell, group+"/") {
+			missing = append(missing, m.Cell)
+		}
+	}
+	return run, missing
+}
+
+// lineRounds is the first published table, a row for each round.
+func lineRounds(e study.Evidence) study.Table {
+	t := study.Table{Title: "lines", Head: linesPublished()[0].Head}
+	if c, ok := e.Cell(publishedUnbuffered); ok {
+		t.Title = study.Whole(float64(c.Records)) + " lines, measured here"
+	}
+	slow, fast := e.Trials(publishedUnbuffered), e.Trials(publishedBuffered)
+	rounds := min(len(slow), len(fast))
+	if rounds == 0 {
+		t.Notes = []string{"nothing was measured of it"}
+		return t
+	}
+	sumSlow, sumFast := 0.0, 0.0
+	for i := range rounds {
+		a, b := study.Elapsed(slow[i]), study.Elapsed(fast[i])
+		sumSlow, sumFast = sumSlow+a, sumFast+b
+		t.Rows = append(t.Rows, lineRow(fmt.Sprint(i+1), a, b))
+	}
+	t.Rows = append(t.Rows, lineRow(fmt.Sprintf("Average of %d", rounds), sumSlow/float64(rounds), sumFast/float64(rounds)))
+	t.Notes = []string{
+		fmt.Sprintf("as published, the two do not write the same: %s and %s bytes; the arms of %s do", study.Whole(float64(slow[0].Size)), study.Whole(float64(fast[0].Size)), groupEqual),
+		fmt.Sprintf("write calls: %s and %s; the document says 100,000 and 25–50", study.Whole(e.Median(publishedUnbuffered, writeCalls)), study.Whole(e.Median(publishedBuffered, writeCalls))),
+		"the rounds' ratios: " + study.Ratio(e.Ratio(publishedUnbuffered, publishedBuffered, study.Elapsed)).String(),
+	}
+	return t
+}
+
+func lineRow(run string, slow, fast float64) []string {
+	return []string{run, study.Milliseconds(slow), study.Milliseconds(fast), fmt.Sprintf("%.2fx", slow/fast)}
+}
+
+// lineBenchmarks is the second published table.
+func lineBenchmarks(e study.Evidence) study.Table {
+	t := study.Table{Title: "10,000 records into a temporary file, measured here", Head: linesPublished()[1].Head}
+	arms, _ := armsOf(e, groupValues)
+	for _, arm := range arms {
+		name := study.Short(arm)
+		switch arm {
+		case valuesWrite:
+			name = "BenchmarkWriteNotBuffered"
+		case valuesBufio:
+			name = "BenchmarkWriteBuffered"
+		}
+		trials := e.Trials(arm)
+		n := int64(0)
+		for _, t := range trials {
+			n += t.Records / valueRecords
+		}
+		t.Rows = append(t.Rows, []string{
+			name, study.Whole(float64(n)), study.Whole(e.Median(arm, perOp)),
+			study.Whole(e.Median(arm, study.Value(study.BytesPerOp))), study.Whole(e.Median(arm, study.Value(study.AllocsPerOp))),
+		})
+	}
+	if _, ok := e.Cell(valuesWrite); ok {
+		t.Notes = append(t.Notes, fmt.Sprintf("the buffer makes an operation %s as fast (published: 62.3x); write calls of one: %s and %s",
+			study.Ratio(e.Ratio(valuesWrite, valuesBufio, perOp)).OrDash(),
+			study.Whole(e.Median(valuesWrite, callsPerOp)), study.Whole(e.Median(valuesBufio, callsPerOp))))
+		t.Notes = append(t.Notes, `"no slice" keeps the constant in one slice: made anew for each record it escapes, and those are the 10,000 allocations`)
+	}
+	return t
+}
+
+// perOp is the time of one operation of the published benchmark.
+func perOp(t result.Trial) float64 { return study.PerRecord(t) * valueRecords }
+
+func callsPerOp(t result.Trial) float64 { return writeCalls(t) * valueRecords / float64(t.Records) }
+
+// writeCalls are those that the kernel counted, and where it does not, those that
+// follow from the bytes and the buffer.
+func writeCalls(t result.Trial) float64 {
+	if t.IO == nil {
+		return study.Value(predictedCalls)(t)
+	}
+	return study.Writes(t)
+}
+
+// lineDoes says of each group what its arms do.
+func lineDoes() map[string]string {
+	return map[string]string{
+		groupPublished: "as published: the clock ends before the close",
+		groupEqual:     "the same lines in all arms, from open to close",
+		groupMillion:   "more lines",
+		groupValues:    "the published benchmark, two writes a record",
+		groupConstant:  `"line\n", the published loop`,
+		groupPipe:      "into a pipe, until the other end has read all",
+		groupSocket:    "into a TCP connection on the loopback, until the other end has read all",
+		groupBursty:    "bufio flushed after each burst of so many lines, as if to be seen then",
+		groupLoaded:    "beside two busy processes for each processor",
+		groupHTTP:      "responses of 25 short writes into a TCP connection, each flushed at its end",
+		groupExtents:   "4 MB, synced at the end",
+	}
+}
+
+// lineTimes shows how long a group's arms took, and how each stands to the first.
+func lineTimes(e study.Evidence, group string) study.Table {
+	name, _, _ := strings.Cut(group, " ")
+	t := study.Table{
+		Title: group + ": " + lineDoes()[name],
+		Head:  []string{"Arm", "Records", "Wall", "A record", "Without formatting", "MiB/s", "Times as fast", "Verdict"},
+		Apart: 6,
+		Notes: lineCostNotes(e, group),
+	}
+	arms, missing := armsOf(e, group)
+	for i, arm := range arms {
+		c, _ := e.Cell(arm)
+		row := []string{
+			study.Short(arm), study.Whole(float64(c.Records)), study.Duration(e.Median(arm, study.Elapsed)),
+			study.Median(e.Summary(arm, study.PerRecord), study.Duration), netText(lineNet(e, arm).Median), study.Digits(e.Median(arm, study.Mebibytes)),
+		}
+		if i == 0 {
+			row = append(row, "1x", "")
+		} else {
+			row = append(row, study.Ratio(e.Ratio(arms[0], arm, study.PerRecord)).String(), string(e.Ratio(arm, arms[0], study.PerRecord).Verdict))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	for _, arm := range missing {
+		t.Rows = append(t.Rows, []string{study.Short(arm), study.NotRun(e, arm)})
+	}
+	return t
+}
+
+// netText prints what is left of a time without the formatting.
+func netText(ns float64) string {
+	if ns < 0 {
+		return "noise" // the formatting alone took longer
+	}
+	return study.Duration(ns)
+}
+
+// lineWork shows what a record of a group's arms took of the machine.
+func lineWork(e study.Evidence, group string) study.Table {
+	t := study.Table{
+		Title: group + ": what a record takes of the processor and the memory, and write calls in all",
+		Head:  []string{"Arm", "User", "System", "Calls predicted", "Calls observed", "Allocations"},
+	}
+	arms, _ := armsOf(e, group)
+	for _, arm := range arms {
+		median := func(of study.Metric) float64 { return e.Median(arm, of) }
+		t.Rows = append(t.Rows, []string{
+			study.Short(arm), study.Duration(median(study.UserTime)), study.Duration(median(study.SystemTime)),
+			study.Whole(median(study.Value(predictedCalls))), study.Whole(median(study.Writes)),
+			study.Digits(math.Round(median(study.Each(study.Allocations))*100) / 100),
+		})
+	}
+	return t
+}
+
+func lineCostNotes(e study.Evidence, group string) []string {
+	switch {
+	case group == groupEqual && e.Have(equalWrite, equalFormat, equalBufio4):
+		gross, net := e.Ratio(equalWrite, equalBufio4, study.PerRecord), netRatio(e, equalWrite, equalBufio4)
+		return []string{
+			fmt.Sprintf("one write a line against bufio 4KiB: %v with the formatting that both do; without it %v", study.Ratio(gross), orNoise(study.Figure(net, study.Times))),
+			"a flush by time every second has nothing to do in a run that is shorter: what it costs is its lock",
+		}
+	case group == groupMillion && e.Have(millionWrite):
+		if c, _ := e.Cell(millionWrite); c.Records < 1_000_000 {
+			return []string{fmt.Sprintf("%s lines in this preset; without --quick it is 1,000,000, and a line takes the same time", study.Whole(float64(c.Records)))}
+		}
+	}
+	return nil
+}
+
+// orNoise is the figure, or why there is none.
+func orNoise(m study.Measured) string {
+	if math.IsNaN(m.Value) {
+		return "the noise is larger than the rest"
+	}
+	return m.String()
+}
+
+// formatOf is the arm that shows what the formatting of another takes, or empty.
+func formatOf(e study.Evidence, arm string) string {
+	group, _, _ := strings.Cut(arm, "/")
+	switch group {
+	case groupMillion, groupPipe, groupSocket, groupBursty, groupExtents:
+		group = groupEqual
+	}
+	if format := group + "/format"; format != arm && e.Have(format) {
+		return format
+	}
+	return ""
+}
+
+// netSamples are the times of a record of the arm without the formatting, round by
+// round; NaN where that was not measured.
+func netSamples(e study.Evidence, arm string) []float64 {
+	net := e.Samples(arm, study.PerRecord)
+	format := e.Samples(formatOf(e, arm), study.PerRecord)
+	for i := range net {
+		if i < len(format) {
+			net[i] -= format[i]
+		} else {
+			net[i] = math.NaN()
+		}
+	}
+	return net
+}
+
+func lineNet(e study.Evidence, arm string) stat.Summary { return stat.Summarize(netSamples(e, arm)) }
+
+// netRatio is how many times as long one arm takes as another, without the
+// formatting of both. It is NaN where in a round nothing is left of one of them:
+// then the noise is larger than what is asked for.
+func netRatio(e study.Evidence, over, under string) stat.Summary {
+	net, by := netSamples(e, over), netSamples(e, under)
+	for i := range net {
+		if net[i] <= 0 || by[i] <= 0 {
+			net[i] = math.NaN()
+		}
+		net[i] /= by[i]
+	}
+	return stat.Summarize(net)
+}
+
+// lineLosses shows what the killed writers have lost.
+func lineLosses(e study.Evidence) study.Table {
+	t := study.Table{
+		Title: "killed in the middle (SIGKILL)",
+		Head:  []string{"Writer", "Kills", "Lines accepted", "Lines lost", "At most", "Bytes at most", "Oldest at most", "The policy allows", "Kept"},
+		Notes: []string{
+			fmt.Sprintf("a second process writes %d lines a millisecond and tells of each that was accepted; what it has told of and the file does not hold is lost", killedLines),
+			"a kill takes only the process's memory: what a power cut would take besides is what the kernel has not written, which one write a line does not change",
+		},
+	}
+	arms, _ := armsOf(e, groupCrash)
+	for _, arm := range arms {
+		c, _ := e.Cell(arm)
+		trials := e.Trials(arm)
+		allows, kept := "promises nothing", ""
+		if isOurs(arm) {
+			bound := c.Policy.Loss().Process
+			allows, kept = bound.String(), "kept"
+			if !keeps(trials, bound) {
+				kept = "broken"
+			}
+		}
+		t.Rows = append(t.Rows, []string{
+			study.Short(arm), study.Whole(float64(len(trials))), study.Whole(e.Median(arm, study.Value(acceptedLines))), study.Whole(e.Median(arm, study.Value(lostLines))),
+			study.Whole(study.Worst(trials, lostLines)), study.Whole(study.Worst(trials, lostBytes)), study.Duration(study.Worst(trials, lostAge)), allows, kept,
+		})
+	}
+	return t
+}
+
+// isOurs reports whether a Writer of this module does the arm's work.
+func isOurs(arm string) bool { return strings.HasPrefix(study.Short(arm), string(study.Ours)) }
+
+// lineFlight is by how much a bound by time may be exceeded. It covers the
+// flush in flight, and how late a timer may be on a busy machine.
+const lineFlight = 20 * time.Millisecond
+
+// keeps reports whether no trial lost more than the bound.
+func keeps(trials []result.Trial, b holdfast.Bound) bool {
+	if b.Bytes != holdfast.Unlimited && study.Worst(trials, lostBytes) > float64(b.Bytes) {
+		return false
+	}
+	return b.None() || b.Time == holdfast.Unlimited || study.Worst(trials, lostAge) <= float64(b.Time+lineFlight)
+}
+
+// linePicture has a row for each way to write a line, with what was published of it under the dot.
+func linePicture(e study.Evidence) *chart.Dots {
+	d := &chart.Dots{Title: "time of a line, by how it is written", Scale: study.Duration, Series: []string{"measured here", "published"}}
+	add := func(band, arm string, published ...chart.Point) {
+		if e.Have(arm) {
+			s := e.Summary(arm, study.PerRecord)
+			d.Rows = append(d.Rows, chart.Row{Label: arm, Band: band, Points: append(published, chart.Point{Value: s.Median, Low: s.Low, High: s.High})})
+		}
+	}
+	for i, arm := range []string{publishedUnbuffered, publishedBuffered} {
+		add("published: "+study.FileIOExperiment, arm, publishedRuns(i+1))
+	}
+	for i, arm := range []string{valuesWrite, valuesBufio} {
+		ns, err := strconv.ParseFloat(strings.ReplaceAll(linesPublished()[1].Rows[i][2], ",", ""), 64)
+		if err != nil {
+			ns = math.NaN()
+		}
+		add("published: "+study.EfficientBuffering, arm, chart.Point{Series: 1, Value: ns / valueRecords, Low: math.NaN(), High: math.NaN()})
+	}
+	for _, group := range lineGroups(e) {
+		if !strings.HasPrefix(group, groupEqual) {
+			continue
+		}
+		arms, _ := armsOf(e, group)
+		for _, arm := range arms {
+			add("the same lines in all", arm)
+		}
+	}
+	for i := len(d.Rows) - 1; i > 0; i-- { // a band begins at its first row
+		if d.Rows[i].Band == d.Rows[i-1].Band {
+			d.Rows[i].Band = ""
+		}
+	}
+	if len(d.Rows) == 0 {
+		return nil
+	}
+	return d
+}
+
+// publishedRuns returns the time of a line in the published runs, of a column: from the shortest to the longest.
+func publishedRuns(column int) chart.Point {
+	const lines = 100_000
+	p := chart.Point{Series: 1, Value: math.NaN(), Low: math.Inf(1), High: math.Inf(-1)}
+	for _, row := range linesPublished()[0].Rows {
+		if took, err := time.ParseDuration(row[column]); err == nil { // the average is none of them
+			ns := float64(took) / lines
+			p.Low, p.High = min(p.Low, ns), max(p.High, ns)
+		}
+	}
+	return p
+}
+
+// formatPart is the part of an arm's time that another takes for the formatting alone. It
+// is NaN where one of them was not run, or the noise was larger than the difference.
+func formatPart(e study.Evidence, format, arm string) float64 {
+	if !e.Have(format, arm) {
+		return math.NaN()
+	}
+	return study.Possible(e.Median(format, study.PerRecord) / e.Median(arm, study.PerRecord))
+}
+
+// lineLearnt says what there is to say of the arms that were run.
+func lineLearnt(e study.Evidence) string {
+	var parts []string
+	if e.Have(publishedUnbuffered, publishedBuffered) {
+		parts = append(parts, fmt.Sprintf("one write a line takes %v as long as a bufio.Writer, where %s was published",
+			study.Ratio(e.Ratio(publishedUnbuffered, publishedBuffered, study.Elapsed)), "~20x"))
+	}
+	if share := formatPart(e, equalFormat, equalBufio4); !math.IsNaN(share) {
+		parts = append(parts, fmt.Sprintf("%s of a buffered line's time is its formatting", study.Percent(share)))
+	}
+	if e.Have(crashWrite, crashBufio) {
+		parts = append(parts, fmt.Sprintf("a kill took up to %s accepted lines of the buffer and %s of the writer without one",
+			study.Whole(study.Worst(e.Trials(crashBufio), lostLines)), study.Whole(study.Worst(e.Trials(crashWrite), lostLines))))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// lineTouched shows what a write updates, beside what the document says.
+func lineTouched(e study.Evidence) study.Table {
+	t := study.Table{Title: "What a write updates", Head: []string{"Of the file", "published", "here"}}
+	if _, ok := e.Cell(touchedWrite); !ok {
+		return t
+	}
+	for _, of := range [][2]string{{"size", sizeChanged}, {"modification time", modifiedChanged}, {"access time", accessedChanged}} {
+		here := map[float64]string{0: "left as it was", 1: "updated"}[e.Median(touchedWrite, study.Value(of[1]))]
+		t.Rows = append(t.Rows, []string{of[0], "updated", here})
+	}
+	t.Notes = []string{fmt.Sprintf("By fstat(2) before and after one write to a file with times of 2001. A page has %s bytes here, and a block of this file system %s.",
+		study.Whole(e.Median(touchedWrite, study.Value(pageBytes))), study.Whole(e.Median(touchedWrite, study.Value(blockBytes))))}
+	return t
+}
+
+// lineExtents shows in how many pieces the files lie on the disk.
+func lineExtents(e study.Evidence) study.Table {
+	t := study.Table{Title: "Pieces on the disk, after a sync", Head: []string{"Way", "Write calls", "Extents"}}
+	arms, _ := armsOf(e, groupExtents)
+	for _, arm := range arms {
+		t.Rows = append(t.Rows, []string{study.Short(arm), study.Whole(e.Median(arm, writeCalls)), e.AllTrials(arm, study.Value(extentsTold), study.Whole).OrDash()})
+	}
+	t.Notes = []string{"Extents by FS_IOC_FIEMAP: a dash where the file system does not say."}
+	return t
+}
+
+// linePaths draws what a line goes through, with the calls that were counted.
+func linePaths(e study.Evidence) study.Table {
+	t := study.Table{Title: "The two write paths", Head: []string{"Mode", "What the lines go through"}}
+	if !e.Have(publishedUnbuffered, publishedBuffered) {
+		return t
+	}
+	n := study.Whole(e.Median(publishedUnbuffered, func(t result.Trial) float64 { return float64(t.Records) }))
+	calls := func(arm string) string { return study.Whole(math.Round(e.Median(arm, writeCalls))) }
+	t.Rows = [][]string{
+		{"unbuffered", fmt.Sprintf("Sprintf ×%s --> write(2) ×%s --> page cache ..> disk, later", n, calls(publishedUnbuffered))},
+		{"buffered", fmt.Sprintf("Sprintf ×%s --> buffer of 4 KiB --> write(2) ×%s --> page cache ..> disk, later", n, calls(publishedBuffered))},
+	}
+	t.Notes = []string{"A process that dies loses what is in its buffer; a power cut also what is in the page cache alone."}
+	return t
+}

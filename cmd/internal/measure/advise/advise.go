@@ -1,0 +1,297 @@
+// Package advise turns figures into a recommendation: which policy, what it costs
+// and what it may lose.
+//
+// It cites only the figures that it gets, and takes what a crash may cost from
+// [holdfast.Policy.Loss] alone. It does not measure. For a [Need] it names the policy that
+// meets it and costs least. Without one, it names the price of what the policies differ
+// in.
+//
+// Start with [Recommend] for a need, with [Choose] without one.
+package advise
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/figure"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/stat"
+)
+
+// An Advice is a recommendation with its evidence.
+type Advice struct {
+	Policy  holdfast.Policy
+	Costs   string // what the policy costs a writer
+	Loses   string // at a power cut
+	Nothing string // what it costs to lose nothing; empty if the policy loses nothing
+
+	brief *Advice
+}
+
+// Brief says the same without intervals, and of several loads the least and the largest cost.
+func (a Advice) Brief() Advice { return *a.brief }
+
+// Sentence returns the advice as one, in lower case and without a full stop.
+func (a Advice) Sentence() string {
+	_, rest := a.Lines()
+	return "use " + quote(a.Policy) + "; " + rest
+}
+
+// Lines returns the advice in two parts: the policy, and all else.
+func (a Advice) Lines() (policy, rest string) {
+	clauses := slices.DeleteFunc([]string{a.Costs, a.Loses, a.Nothing}, func(text string) bool { return text == "" })
+	return a.Policy.String(), strings.Join(clauses, "; ")
+}
+
+const (
+	// dear is the highest cost at which Choose recommends a policy only because it
+	// bounds what a power cut takes. It is generous because the fastest policy leaves the
+	// disk's work for later, when no clock runs.
+	dear = 10.0
+
+	// cheap is the highest cost at which it recommends a policy because it loses nothing.
+	cheap = 1.1
+)
+
+// Choose recommends one of the policies, and says what the others cost. It takes the first of these that there is:
+//   - the policy that loses nothing at a power cut, if that costs next to nothing
+//   - the cheapest that bounds the loss by time
+//   - the cheapest that bounds it
+//   - the fastest
+//
+// The result ok is false where there is nothing to choose from.
+//
+// A policy counts if every burst group holds it, or if its periods fell due in paced trials.
+// A figure of trials in which they did not is no evidence.
+func Choose(groups []figure.Group) (a Advice, ok bool) {
+	all := gather(groups)
+	if len(all) < 2 {
+		return Advice{}, false
+	}
+	fastest := all.cheapest(func(c candidate) bool { return !c.paced() })
+	durable := all.cheapest(func(c candidate) bool { return losesNothing(c.policy) })
+	bounded := all.cheapest(func(c candidate) bool { return bounds(c.policy) && c.policy.Loss().Power.Time > 0 })
+	if bounded == nil || bounded.worst() > dear {
+		bounded = cmp.Or(all.cheapest(func(c candidate) bool { return bounds(c.policy) }), bounded)
+	}
+	if fastest == nil {
+		return Advice{}, false
+	}
+	chosen := fastest
+	switch {
+	case durable != nil && durable.worst() <= max(cheap, fastest.worst()):
+		chosen = durable
+	case bounded != nil && bounded.worst() <= max(dear, fastest.worst()):
+		chosen = bounded
+	}
+	say := func(prices func(*candidate) string, loss string) (a Advice) {
+		a = Advice{Policy: chosen.policy, Costs: "costs a writer " + prices(chosen) + " of " + chosen.base(), Loses: "a power cut loses " + loss}
+		if chosen.worst() == 1 {
+			a.Costs = "is the fastest to write"
+		}
+		if durable != nil && chosen != durable {
+			a.Nothing = "to lose nothing: " + durable.policy.String() + ", " + prices(durable)
+		}
+		return a
+	}
+	a = say((*candidate).prices, chosen.loss())
+	loss, _, _ := strings.Cut(chosen.loss(), " (")
+	brief := say((*candidate).extremes, loss)
+	a.brief = &brief
+	return a, true
+}
+
+func losesNothing(p holdfast.Policy) bool { return p.Loss().Power.None() }
+
+func bounds(p holdfast.Policy) bool { return !losesNothing(p) && p.Loss().Power.Limited() }
+
+// A candidate is a policy with its row in every group that is evidence.
+type candidate struct {
+	policy holdfast.Policy
+	rows   []figure.Row
+	groups []figure.Group
+}
+
+type candidates []candidate
+
+// paced reports whether the evidence is of paced trials.
+func (c *candidate) paced() bool { return c.groups[0].Paced }
+
+// base names what the costs are set against.
+func (c *candidate) base() string {
+	if !c.paced() {
+		return "the fastest"
+	}
+	return fmt.Sprintf("%v, at %s", holdfast.Buffered(c.policy.Buffer), Records.text(int64(c.groups[0].Rate)))
+}
+
+// gather returns the policies that every burst group holds, in the first one's order, and
+// then those with paced trials of their own.
+func gather(groups []figure.Group) candidates {
+	var bursts, paced []figure.Group
+	for _, g := range groups {
+		if g.Paced {
+			paced = append(paced, g)
+			continue
+		}
+		bursts = append(bursts, g)
+	}
+	if len(bursts) == 0 {
+		return nil
+	}
+	var all candidates
+	take := func(row figure.Row, groups []figure.Group) {
+		c := candidate{policy: row.Cell.Policy, groups: groups}
+		for _, g := range groups {
+			at := slices.IndexFunc(g.Rows, func(r figure.Row) bool { return r.Cell.Policy == c.policy })
+			if at >= 0 && g.Rows[at].Cost.Ratio > 0 && g.Rows[at].Period.Judged() {
+				c.rows = append(c.rows, g.Rows[at])
+			}
+		}
+		if len(c.rows) == len(groups) {
+			all = append(all, c)
+		}
+	}
+	for _, row := range bursts[0].Rows {
+		take(row, bursts)
+	}
+	for _, g := range paced {
+		for _, row := range g.Rows {
+			if row.Period != nil {
+				take(row, []figure.Group{g})
+			}
+		}
+	}
+	return all
+}
+
+// cheapest returns the candidate of a kind with the least cost over all groups, or nil.
+func (all candidates) cheapest(is func(candidate) bool) *candidate {
+	var best *candidate
+	for i := range all {
+		if is(all[i]) && (best == nil || all[i].overall() < best.overall()) {
+			best = &all[i]
+		}
+	}
+	return best
+}
+
+// overall returns the geometric mean of the candidate's costs. So a policy that is ten
+// times cheaper in one group wins over one that is a little cheaper in another.
+func (c *candidate) overall() float64 {
+	logs := 0.0
+	for _, r := range c.rows {
+		logs += math.Log(r.Cost.Ratio)
+	}
+	return math.Exp(logs / float64(len(c.rows)))
+}
+
+// worst returns the candidate's cost in the group where it costs most.
+func (c *candidate) worst() float64 {
+	worst := 0.0
+	for _, r := range c.rows {
+		worst = max(worst, r.Cost.Ratio)
+	}
+	return worst
+}
+
+// loss says what a power cut may take. By time that is the period and the longest sync that
+// was seen; if that takes longer than the period, two of them.
+func (c *candidate) loss() string {
+	bound := c.policy.Loss().Power
+	longest, syncs := time.Duration(0), int64(0)
+	for _, r := range c.rows {
+		longest, syncs = max(longest, r.LongestSync), syncs+r.Syncs
+	}
+	switch {
+	case !bounds(c.policy):
+		return bound.String()
+	case bound.Time <= 0 || bound.Bytes != holdfast.Unlimited || longest == 0:
+		return "at most " + bare(bound)
+	case longest > bound.Time:
+		return fmt.Sprintf("at most the last %v (two of the longest of %d syncs)", shown(2*longest), syncs)
+	}
+	return fmt.Sprintf("at most the last %v (%v + the longest of %d syncs)", shown(bound.Time+longest), bound.Time, syncs)
+}
+
+// prices lists the candidate's cost in each group, with its interval.
+func (c *candidate) prices() string {
+	var prices []string
+	for i, r := range c.rows {
+		price, g := strings.TrimSpace(Ratio(r.Cost.Comparison)+" "+Interval(r.Cost.Comparison)), c.groups[i]
+		if len(c.groups) > 1 {
+			price += " with " + writers(g.Writers)
+		}
+		if slices.ContainsFunc(c.groups, func(other figure.Group) bool { return other.RecordBytes != g.RecordBytes }) {
+			price += " of " + holdfast.Size(g.RecordBytes).String()
+		}
+		prices = append(prices, price)
+	}
+	return strings.Join(prices, ", ")
+}
+
+// extremes are the least and the largest cost of all groups.
+func (c *candidate) extremes() string {
+	byRatio := func(a, b figure.Row) int { return cmp.Compare(a.Cost.Ratio, b.Cost.Ratio) }
+	least, most := Ratio(slices.MinFunc(c.rows, byRatio).Cost.Comparison), Ratio(slices.MaxFunc(c.rows, byRatio).Cost.Comparison)
+	if least == most {
+		return most
+	}
+	return least + " to " + most
+}
+
+// Ratio returns the text of a cost: 1.03x, 2.4x, 92x, 3,700x.
+func Ratio(c stat.Comparison) string {
+	if !(c.Ratio > 0) {
+		return "-"
+	}
+	return factor(c.Ratio, c.Ratio) + "x"
+}
+
+// Interval returns the text of a cost's interval, (2.0-2.9), with as many decimals as
+// [Ratio] has. It is empty where there is none.
+func Interval(c stat.Comparison) string {
+	if !c.HasInterval() || c.Ratio == 1 && c.Low == 1 && c.High == 1 {
+		return ""
+	}
+	return "(" + factor(c.Low, c.Ratio) + "-" + factor(c.High, c.Ratio) + ")"
+}
+
+// factor writes x with the decimals that a ratio has: two digits behind 1, three in all
+// below 1000, two above.
+func factor(x, ratio float64) string {
+	switch {
+	case x >= 99_500:
+		return fmt.Sprintf("%.0fk", x/1000)
+	case x >= 995:
+		n := int64(math.Round(x/100) * 100)
+		return fmt.Sprintf("%d,%03d", n/1000, n%1000)
+	case ratio < 1.995:
+		return fmt.Sprintf("%.2f", x)
+	case min(x, ratio) < 9.95:
+		return fmt.Sprintf("%.1f", x)
+	}
+	return fmt.Sprintf("%.0f", x)
+}
+
+func quote(p holdfast.Policy) string { return "`" + p.String() + "`" }
+
+// Times returns the text of a cost: 1.03x, 14x.
+func Times(c stat.Comparison) string {
+	switch r := c.Ratio; {
+	case !(r > 0):
+		return "-"
+	case r < 9.995:
+		return fmt.Sprintf("%.2fx", r)
+	case r < 99.95:
+		return fmt.Sprintf("%.1fx", r)
+	case r < 9999.5:
+		return fmt.Sprintf("%.0fx", r)
+	default:
+		return fmt.Sprintf("%.0fkx", r/1000)
+	}
+}

@@ -1,0 +1,173 @@
+package advise_test
+
+import (
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/advise"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/figure"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/stat"
+)
+
+var (
+	never    = policy("buffer=64KiB")
+	periodic = policy("buffer=64KiB,flush=100ms,sync=1s")
+	group    = policy("buffer=64KiB,sync=group")
+	each     = policy("buffer=0,sync=each")
+)
+
+func policy(text string) holdfast.Policy {
+	p, err := holdfast.ParsePolicy(text)
+	if err != nil {
+		panic(err)
+	}
+	return p
+}
+
+// costs is a group with a planted cost for each policy, in their order.
+func costs(writers int, ratios map[holdfast.Policy]float64, order ...holdfast.Policy) figure.Group {
+	g := figure.Group{Load: figure.Load{RecordBytes: 128, Writers: writers}}
+	for _, p := range order {
+		word := stat.Slower
+		if ratios[p] <= 1 {
+			word = stat.Same
+		}
+		g.Rows = append(g.Rows, figure.Row{Cell: result.Cell{Policy: p}, Cost: figure.Comparison{Comparison: stat.Comparison{N: 10, Ratio: ratios[p], Verdict: word}}})
+	}
+	return g
+}
+
+func TestChoose(t *testing.T) {
+	check := func(name string, groups []figure.Group, want string) {
+		t.Helper()
+		a, ok := advise.Choose(groups)
+		if got := a.Sentence(); !ok || got != want {
+			t.Errorf("%s: %v %v\n got %s\nwant %s", name, ok, a.Policy, got, want)
+		}
+	}
+	all := []holdfast.Policy{never, periodic, group, each}
+	one := func(n, p, g, e float64) []figure.Group {
+		return []figure.Group{costs(1, map[holdfast.Policy]float64{never: n, periodic: p, group: g, each: e}, all...)}
+	}
+	const lastSecond, nothing = "; a power cut loses at most the last 1s + one sync", "; to lose nothing: buffer=64KiB,sync=group, "
+	check("a bound is nearly free", one(1, 1.03, 14, 15), "use `buffer=64KiB,flush=100ms,sync=1s`; costs a writer 1.03x of the fastest"+lastSecond+nothing+"14x")
+	check("a bound is the fastest", one(1.2, 1, 14, 15), "use `buffer=64KiB,flush=100ms,sync=1s`; is the fastest to write"+lastSecond+nothing+"14x")
+	check("a bound is dear", one(1, 11, 14, 15), "use `buffer=64KiB,sync=never`; is the fastest to write; a power cut loses anything not synced"+nothing+"14x")
+	check("durable is nearly free", one(1, 1.01, 1.08, 15), "use `buffer=64KiB,sync=group`; costs a writer 1.08x of the fastest; a power cut loses nothing")
+	check("each is the cheaper durable one", one(1, 1.01, 14, 1.08), "use `buffer=0,sync=each`; costs a writer 1.08x of the fastest; a power cut loses nothing")
+	check("nothing bounds", []figure.Group{costs(1, map[holdfast.Policy]float64{never: 1, holdfast.Unbuffered(): 12}, never, holdfast.Unbuffered())},
+		"use `buffer=64KiB,sync=never`; is the fastest to write; a power cut loses anything not synced")
+	many := append(one(1, 1.03, 14, 15), costs(64, map[holdfast.Policy]float64{never: 1, periodic: 1.5, group: 2.1, each: 200}, all...))
+	check("two loads", many, "use `buffer=64KiB,flush=100ms,sync=1s`; costs a writer 1.03x with 1 writer, 1.50x with 64 writers of the fastest"+lastSecond+nothing+"14x with 1 writer, 2.1x with 64 writers")
+}
+
+// TestChooseTakesPeriodsFromPacedTrials: the burst, in which the period never fell due, is no
+// evidence that the policy is cheap.
+func TestChooseTakesPeriodsFromPacedTrials(t *testing.T) {
+	burst := costs(1, map[holdfast.Policy]float64{never: 1, periodic: 1.01, group: 14}, never, periodic, group)
+	burst.Rows[1].Period = &figure.Period{Longest: time.Second}
+	if a, ok := advise.Choose([]figure.Group{burst}); !ok || a.Policy != never {
+		t.Errorf("without paced trials: %v", a)
+	}
+	paced := costs(1, map[holdfast.Policy]float64{never: 1, periodic: 1.04}, never, periodic)
+	paced.Paced, paced.Rate = true, 50000
+	r := &paced.Rows[1]
+	r.Period, r.LongestSync, r.Syncs = &figure.Period{Longest: time.Second, FellDue: 3, Reached: true}, 12*time.Millisecond, 24
+	r.Cost.Low, r.Cost.High, r.Cost.Confidence = 0.97, 1.05, 0.95
+	a, ok := advise.Choose([]figure.Group{burst, paced})
+	const want = "costs a writer 1.04x (0.97-1.05) of buffer=64KiB,sync=never, at 50k/s; " +
+		"a power cut loses at most the last 1.02s (1s + the longest of 24 syncs); to lose nothing: buffer=64KiB,sync=group, 14x"
+	if p, got := a.Lines(); !ok || p != periodic.String() || got != want {
+		t.Errorf("%s: %q, want %q", p, got, want)
+	}
+}
+
+func TestRatiosHaveTheirInterval(t *testing.T) {
+	check := func(ratio, low, high float64, want string) {
+		t.Helper()
+		c := stat.Comparison{Ratio: ratio, Low: low, High: high, Confidence: 0.95}
+		if got := advise.Ratio(c) + " " + advise.Interval(c); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	check(1.003, 0.974, 1.05, "1.00x (0.97-1.05)")
+	check(2.4, 1.99, 2.89, "2.4x (2.0-2.9)")
+	check(92.2, 80, 104, "92x (80-104)")
+	check(30, 0.5, 90, "30x (0.5-90)")
+	check(3704, 2776, 4094, "3,700x (2,800-4,100)")
+	check(123456, 99000, 223456, "123kx (99,000-223k)")
+	if got := advise.Ratio(stat.Comparison{}) + advise.Interval(stat.Comparison{Ratio: 2}); got != "-" {
+		t.Error(got)
+	}
+}
+
+func TestChooseNeedsTwoPolicies(t *testing.T) {
+	for name, groups := range map[string][]figure.Group{
+		"none": nil, "empty": {{}},
+		"one":              {costs(1, map[holdfast.Policy]float64{never: 1}, never)},
+		"one in each load": {costs(1, map[holdfast.Policy]float64{never: 1}, never), costs(2, map[holdfast.Policy]float64{group: 1}, group)},
+	} {
+		if a, ok := advise.Choose(groups); ok {
+			t.Errorf("%s: %s", name, a.Sentence())
+		}
+	}
+}
+
+var number = regexp.MustCompile(`[0-9.,]+k?x`)
+
+// TestAdviceCitesOnlyWhatItWasGiven chooses from random figures and looks every
+// number of the sentence up in them, and every policy's loss in its Loss.
+func TestAdviceCitesOnlyWhatItWasGiven(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	all := []holdfast.Policy{holdfast.Unbuffered(), never, periodic, group, each}
+	for range 2000 {
+		var groups []figure.Group
+		given := map[string]bool{}
+		for _, writers := range []int{1, 64}[:1+random.IntN(2)] {
+			ratios := map[holdfast.Policy]float64{}
+			for _, p := range all {
+				ratios[p] = 1 + random.ExpFloat64()*random.ExpFloat64()*4
+			}
+			ratios[all[random.IntN(len(all))]] = 1
+			g := costs(writers, ratios, all...)
+			for _, r := range g.Rows {
+				given[advise.Ratio(r.Cost.Comparison)] = true
+			}
+			groups = append(groups, g)
+		}
+		a, ok := advise.Choose(groups)
+		if !ok {
+			t.Fatalf("no advice from %+v", groups)
+		}
+		sentence := a.Sentence()
+		for _, f := range number.FindAllString(sentence, -1) {
+			if !given[f] {
+				t.Fatalf("%s is not among the figures: %s", f, sentence)
+			}
+		}
+		if !strings.HasPrefix(sentence, "use `"+a.Policy.String()+"`") || !strings.Contains(sentence, "loses") {
+			t.Fatalf("%s", sentence)
+		}
+		if power := a.Policy.Loss().Power; !strings.Contains(sentence, power.String()) {
+			t.Fatalf("%v is not in: %s", power, sentence)
+		}
+	}
+}
+
+// TestGroupCommitIsNotBeatenByAHair plants what one writer's noise does: a sync of
+// its own seems a little cheaper there, and is thirty times dearer for 64.
+func TestGroupCommitIsNotBeatenByAHair(t *testing.T) {
+	order := []holdfast.Policy{never, periodic, group, each}
+	a, ok := advise.Choose([]figure.Group{
+		costs(1, map[holdfast.Policy]float64{never: 1, periodic: 2.5, group: 3718, each: 3573}, order...),
+		costs(64, map[holdfast.Policy]float64{never: 1, periodic: 2.3, group: 93, each: 3053}, order...),
+	})
+	if !ok || !strings.HasSuffix(a.Sentence(), "buffer=64KiB,sync=group, 3,700x with 1 writer, 93x with 64 writers") {
+		t.Errorf("%v: %s", ok, a.Sentence())
+	}
+}

@@ -1,0 +1,273 @@
+package advise
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/figure"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/stat"
+)
+
+// Text writes the recommendation for a terminal.
+func (r Recommendation) Text(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "need: %v\n", r.Need)
+	fmt.Fprintf(&b, "judged with %s\n", r.conditions())
+	switch r.Verdict() {
+	case Met:
+		fmt.Fprintf(&b, "advice: %s meets it, with %s a record\n", quote(r.Advised.Policy), r.price(*r.Advised))
+		if len(r.Same) > 0 {
+			fmt.Fprintf(&b, "the same cost: %s; of these it loses least\n", list(r.Same))
+		}
+	case NotMet:
+		fmt.Fprintf(&b, "advice: no policy meets it; the nearest is %s, which falls short in %s\n", quote(r.Nearest.Policy), r.Nearest.lacks())
+	default:
+		fmt.Fprintf(&b, "advice: not known if a policy meets it; the nearest is %s, where it is not known for %s\n", quote(r.Nearest.Policy), r.Nearest.lacks())
+	}
+	b.WriteByte('\n')
+	findings(&b, r.Shown(), r.Capacity)
+	if r.Advised != nil {
+		fmt.Fprintf(&b, "\n  w, err := %s\n\n", GoLine(r.Advised.Policy))
+		r.grounds(&b)
+	}
+	r.table(&b)
+	for _, c := range r.cautions() {
+		fmt.Fprintf(&b, "caution: %s\n", c)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// conditions says what the judgement holds for.
+func (r Recommendation) conditions() string {
+	h, loop := r.figures.Run.Header, "at full speed"
+	if r.Load.Rate > 0 {
+		loop = "due at " + Records.text(int64(r.Load.Rate))
+	}
+	parts := []string{Load{r.Load.RecordBytes, r.Load.Writers}.String(), loop, rounds(r.Rounds)}
+	if h.Dir != "" {
+		parts = append(parts, "in "+strings.ReplaceAll(h.Dir, "\n", `\n`))
+	}
+	for _, fact := range h.Machine {
+		if fact.Name == "file system" || fact.Name == "device" || fact.Name == "kernel" {
+			parts = append(parts, fact.Name+" "+fact.Value)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func rounds(n int) string {
+	if n == 1 {
+		return "1 round"
+	}
+	return fmt.Sprintf("%d rounds", n)
+}
+
+// price writes a policy's cost in words.
+func (r Recommendation) price(j Judgement) string {
+	kind := "of CPU time"
+	if r.ByClock {
+		kind = "of elapsed time"
+	}
+	return nanoseconds(j.Cost) + " " + kind
+}
+
+func nanoseconds(x figure.Number) string {
+	if !(x > 0) {
+		return "nothing"
+	}
+	return time.Duration(roundUp(int64(math.Ceil(float64(x))))).String()
+}
+
+// lacks lists the terms that decide the verdict: those that are not met, and by how much; else
+// those that are not known.
+func (j Judgement) lacks() string {
+	var all []string
+	for _, f := range j.Findings {
+		if f.Verdict == Met || f.Verdict != j.Verdict() {
+			continue
+		}
+		text := f.How
+		if m := f.Margin(); f.Verdict == NotMet && f.Value >= 0 {
+			text = f.Text()
+			if m < 0 {
+				text += ", " + outside(f.Term, m)
+			}
+		}
+		all = append(all, f.Term.String()+" ("+text+")")
+	}
+	return strings.Join(all, ", ")
+}
+
+// outside writes a margin below 0 in words.
+func outside(t Term, margin float64) string {
+	if t.Of == Rate {
+		return percent(-margin) + " too little"
+	}
+	return percent(-margin) + " too much"
+}
+
+func percent(x float64) string {
+	switch {
+	case x < 0.095:
+		return fmt.Sprintf("%.1f %%", x*100)
+	case x < 9.995:
+		return fmt.Sprintf("%.0f %%", x*100)
+	}
+	return fmt.Sprintf("%.0f times", x)
+}
+
+// Text returns the value as it is shown, or why there is none.
+func (f Finding) Text() string {
+	switch {
+	case f.Value < 0 && f.Verdict == NotMet:
+		return "unlimited"
+	case f.Value < 0:
+		return "not measured"
+	case f.Value == 0 && (f.Term.Of == Loss || f.Term.Of == Crash):
+		return "nothing"
+	}
+	return f.Unit.text(f.Value)
+}
+
+// findings writes the table of one policy's terms.
+func findings(b *strings.Builder, j Judgement, capacity figure.Number) {
+	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	fmt.Fprint(w, "  term\tfound\tmargin\twhat it is\n")
+	for _, f := range j.Findings {
+		how := f.How
+		if f.Term.Of == Rate && capacity.Known() {
+			how += "; at full speed " + Records.text(Records.roundDown(float64(capacity)))
+		}
+		fmt.Fprintf(w, "  %v\t%s\t%s\t%s\n", f.Term, f.Text(), f.marginText(), how)
+	}
+	w.Flush()
+}
+
+func (f Finding) marginText() string {
+	m := f.Margin()
+	switch {
+	case f.Verdict == NotKnown, math.IsNaN(m), f.Verdict == NotMet && m >= 0:
+		return string(f.Verdict)
+	case m < 0:
+		return "not met: " + outside(f.Term, m)
+	case f.Term.Limit == 0:
+		return "exact"
+	}
+	return percent(m)
+}
+
+// grounds says why it is this policy and no other.
+func (r Recommendation) grounds(b *strings.Builder) {
+	for _, s := range r.Safer {
+		loss, but := "nothing", ""
+		if power := s.Policy.Loss().Power; !power.None() {
+			loss = "at most " + bare(power)
+		}
+		switch s.Verdict() {
+		case NotMet:
+			but = ", which falls short in " + s.lacks()
+		case NotKnown:
+			but = ", where it is not known for " + s.lacks()
+		}
+		fmt.Fprintf(b, "safer: to lose %s costs %s: %s%s\n", loss, times(s.Price), quote(s.Policy), but)
+	}
+	for _, f := range r.Falsified {
+		fmt.Fprintf(b, "falsified by: %s\n", f)
+	}
+}
+
+// bare writes a bound without "up to", to follow "at most".
+func bare(b holdfast.Bound) string { return strings.TrimPrefix(b.String(), "up to ") }
+
+func list(all []Judgement) string {
+	var names []string
+	for _, j := range all {
+		names = append(names, quote(j.Policy))
+	}
+	return strings.Join(names, ", ")
+}
+
+func times(ratio float64) string { return Times(stat.Comparison{Ratio: ratio}) }
+
+// table writes one line for each policy that was judged.
+func (r Recommendation) table(b *strings.Builder) {
+	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "\n  policy\t%s\tmemory\tverdict\n", map[bool]string{false: "CPU", true: "time"}[r.ByClock]) // short: 80 columns have room for verdicts
+	for _, j := range r.Judged {
+		verdict := "meets it"
+		switch v := j.Verdict(); {
+		case r.Advised != nil && j.Policy == r.Advised.Policy:
+			verdict = "advised"
+		case v == NotMet:
+			verdict = "falls short in " + j.lacks()
+		case v == NotKnown:
+			verdict = "not known for " + j.lacks()
+		}
+		fmt.Fprintf(w, "  %v\t%s\t%v\t%s\n", j.Policy, nanoseconds(j.Cost), holdfast.Size(j.Memory), verdict)
+	}
+	w.Flush()
+}
+
+// cautions say what else the judgement depends on. The last are the warnings about the
+// run and about the shown policy's samples.
+func (r Recommendation) cautions() []string {
+	var list []string
+	if r.Rounds < stat.VerdictRounds {
+		list = append(list, fmt.Sprintf("a guess from %s; %d can tell more", rounds(r.Rounds), stat.VerdictRounds))
+	}
+	isPaced := slices.ContainsFunc(r.group.Rows, func(row figure.Row) bool { return row.Cell.Policy == r.Shown().Policy && row.Cell.Rate > 0 })
+	if _, rate := r.Need.Term(Rate); rate && r.Load.Rate == 0 && !isPaced {
+		list = append(list, "these results hold no open loop at the rate: times are those of a Write at full speed; without results, advise measures at the rate")
+	}
+	switch needed := r.Need.Records(r.Load.RecordBytes); {
+	case r.Load.Rate > 0 && needed == 0:
+		list = append(list, fmt.Sprintf("the need has no rate: measured at %s", Records.text(int64(r.Load.Rate))))
+	case needed < r.Load.Rate:
+		list = append(list, "measured at more than the rate that is needed")
+	}
+	for _, fact := range r.figures.Run.Header.Machine {
+		if fact.Name != "journal" || fact.Value != "none" || r.Shown().Policy.Sync.Mode == holdfast.SyncNever {
+			continue
+		}
+		list = append(list, "the file system has no journal: later work in a directory that a crash interrupts may take away names that were durable; ext4 with a journal, xfs and btrfs keep them")
+	}
+	if mark := r.figures.Run.Mark(); mark != "" {
+		list = append(list, "not complete: "+mark)
+	}
+	for _, w := range r.figures.Warnings {
+		mine := w.Cell != nil && w.Cell.Policy == r.Shown().Policy && figure.LoadOf(*w.Cell) == r.Load
+		switch {
+		case r.Rounds < stat.VerdictRounds:
+		case w.Cell == nil:
+			list = append(list, w.What+"; "+w.Cure)
+		case mine:
+			list = append(list, quote(w.Cell.Policy)+": "+w.What+"; "+w.Cure)
+		}
+	}
+	return list
+}
+
+// tooLong says which sync or flush would break a bound by time: one that takes longer
+// than the limit without the period. Where that is more than the period, it is half of
+// the limit; see inFlight.
+func (f Finding) tooLong(b holdfast.Bound, noun string) string {
+	switch {
+	case b.InFlight && f.Unit == Bytes:
+		return fmt.Sprintf("more than %v written during a %s (%s)", holdfast.Size(f.Term.Limit)-b.Bytes, noun, f.How)
+	case b.None() || f.Unit != Time:
+		return ""
+	}
+	limit := time.Duration(f.Term.Limit)
+	room := limit - b.Time
+	if room > b.Time {
+		room = limit / 2
+	}
+	return fmt.Sprintf("a %s that takes longer than %v (%s)", noun, room, f.How)
+}

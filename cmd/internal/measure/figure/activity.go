@@ -1,0 +1,181 @@
+package figure
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/machine"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
+)
+
+const (
+	// othersDoubtful is how much of one CPU other programs may take during the trials.
+	othersDoubtful = 0.10
+
+	// othersLeast is the least that differs from nothing: the kernel counts CPU time in
+	// steps of 10 ms, one at either end of a trial.
+	othersLeast = 30 * time.Millisecond
+
+	// memoryDoubtful is the part of the time in which some task may wait for memory.
+	memoryDoubtful = 0.10
+)
+
+// A cause is something that disturbs trials, and how the machine's counts show it.
+type cause struct {
+	code, what, cure string // what has a %.2f for the part of the time
+
+	spent  func(*result.Trial) (time.Duration, bool) // false: not known
+	of     func(result.Cell) bool                    // the cells that show it; nil is all
+	least  time.Duration
+	enough float64 // the part of the elapsed time that is too much
+}
+
+func causes() []cause {
+	return []cause{
+		{
+			code: "busy", what: "other programs took %.2f CPUs while nothing was synced", cure: "stop other programs, then run it again",
+			spent: others, least: othersLeast, enough: othersDoubtful,
+			// In the background the kernel does little for these. So CPU time that is not ours is
+			// other programs'.
+			of: func(c result.Cell) bool { return c.Empty || c.Policy.Sync.Mode == holdfast.SyncNever },
+		},
+		{
+			code: "stolen", what: "the host took %.2f CPUs away", cure: "measure on a host that is less busy, or with CPUs of your own",
+			spent: known(func(a machine.Activity) *time.Duration { return a.CPUSteal }), least: othersLeast, enough: othersDoubtful,
+		},
+		{
+			code: "throttled", what: "the control group's quota made CPUs stand still (%.2f of the time)", cure: "raise the CPU limit (cpu.max), or write with fewer goroutines",
+			spent: known(func(a machine.Activity) *time.Duration { return a.Throttled }),
+		},
+		{
+			code: "memory-short", what: "tasks waited for memory (%.2f of the time)", cure: "free memory, or raise the memory limit",
+			spent: known(func(a machine.Activity) *time.Duration { return a.MemoryPressure }), enough: memoryDoubtful,
+		},
+	}
+}
+
+// others returns the CPU time that was not ours during a trial.
+func others(t *result.Trial) (time.Duration, bool) {
+	if t.Activity == nil || t.Activity.CPUBusy == nil {
+		return 0, false
+	}
+	return *t.Activity.CPUBusy - t.CPU(), true
+}
+
+// known returns a function that reads a time of a trial's activity.
+func known(of func(machine.Activity) *time.Duration) func(*result.Trial) (time.Duration, bool) {
+	return func(t *result.Trial) (time.Duration, bool) {
+		if t.Activity == nil {
+			return 0, false
+		}
+		d := of(*t.Activity)
+		if d == nil {
+			return 0, false
+		}
+		return *d, true
+	}
+}
+
+// warnOfActivity reports what else the machine did, and in which rounds.
+func (f Figures) warnOfActivity() []Warning {
+	of := make([][]Warning, len(causes()))
+	var all sync.WaitGroup // each looks at every trial
+	for i, c := range causes() {
+		all.Go(func() { of[i] = c.warn(f.cellsOf(c)) })
+	}
+	all.Wait()
+	found := slices.Concat(of...)
+	var hot []int
+	for t := range f.cellsOf(cause{}) {
+		if t.Activity != nil && t.Activity.ThermalThrottles != nil && *t.Activity.ThermalThrottles > 0 {
+			hot = append(hot, t.Round)
+		}
+	}
+	slices.Sort(hot)
+	if hot = slices.Compact(hot); len(hot) > 0 {
+		found = append(found, newWarning("hot", "CPUs were slowed down because they were too hot"+inRounds(hot), "cool the machine, or pause between runs").in(hot))
+	}
+	return found
+}
+
+// cellsOf yields the trials in whole rounds of the cells that show a cause.
+func (f Figures) cellsOf(c cause) iter.Seq[*result.Trial] {
+	return f.Run.RoundedOf(func(cell result.Cell) bool { return c.of == nil || c.of(cell) })
+}
+
+// A share is the part of the trials' time that a cause took.
+type share struct{ spent, elapsed time.Duration }
+
+func (s share) part() float64 { return float64(s.spent) / float64(s.elapsed) }
+
+// exceeds reports whether it is too much.
+func (s share) exceeds(c cause) bool { return s.spent > c.least && s.part() > c.enough }
+
+// warn returns a warning if the cause took too much of all rounds, or of some.
+func (c cause) warn(trials iter.Seq[*result.Trial]) []Warning {
+	var all share
+	rounds := map[int]share{}
+	at, r := 0, share{} // of the round, that most trials share with the one before
+	for t := range trials {
+		spent, ok := c.spent(t)
+		if !ok {
+			continue
+		}
+		if t.Round != at {
+			rounds[at] = r
+			at, r = t.Round, rounds[t.Round]
+		}
+		all = share{all.spent + spent, all.elapsed + t.Elapsed}
+		r = share{r.spent + spent, r.elapsed + t.Elapsed}
+	}
+	rounds[at] = r
+	var in []int
+	worst := all
+	for round, s := range rounds {
+		if s.exceeds(c) {
+			in = append(in, round)
+		}
+		if s.exceeds(c) && (!all.exceeds(c) && s.part() > worst.part()) {
+			worst = s
+		}
+	}
+	if !all.exceeds(c) && len(in) == 0 {
+		return nil
+	}
+	slices.Sort(in)
+	return []Warning{newWarning(c.code, fmt.Sprintf(c.what, worst.part())+inRounds(in), c.cure).in(in)}
+}
+
+// mostStretches is how many stretches of rounds a text names: results have all.
+const mostStretches = 5
+
+// inRounds names the rounds, or is empty.
+func inRounds(rounds []int) string {
+	if len(rounds) == 0 {
+		return ""
+	}
+	text := ", in rounds "
+	if len(rounds) == 1 {
+		text = ", in round "
+	}
+	for i, stretches := 0, 0; i < len(rounds); stretches++ {
+		if stretches == mostStretches {
+			return text + fmt.Sprintf(" and %d more", len(rounds)-i)
+		}
+		from := i
+		for i++; i < len(rounds) && rounds[i] == rounds[i-1]+1; i++ {
+		}
+		if from > 0 {
+			text += ", "
+		}
+		text += fmt.Sprint(rounds[from])
+		if i-from > 1 {
+			text += fmt.Sprintf("–%d", rounds[i-1])
+		}
+	}
+	return text
+}

@@ -1,0 +1,530 @@
+package figure
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/machine"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/stat"
+)
+
+// ErrNothingInCommon reports that two runs share no cell.
+var ErrNothingInCommon = errors.New("the two have no cell in common")
+
+// A Contrast is a run B compared with a run A, the earlier one.
+type Contrast struct {
+	A         Side                 `json:"a"`
+	B         Side                 `json:"b"`
+	Machines  []machine.Difference `json:"machine_differences,omitempty"`
+	Threshold float64              `json:"threshold"` // 0.05 is 5 %; ratios inside are the same
+	Floor     Number               `json:"floor"`     // the larger noise of the two runs; absent where one has none
+
+	// Unpaired says why the rounds of the two are not paired, or is empty.
+	//
+	// Pairs are rounds of the same number. They ran the cells in the same order. So
+	// what one cell does to the next is in both. But hours may lie between them, so
+	// they differ by what the machine did meanwhile.
+	Unpaired string `json:"unpaired_because,omitempty"`
+
+	// Between says what lies between the two. Moved is by how much the machine may have moved
+	// meanwhile, as a factor's distance from 1: the largest that an interval has in it. It is 0
+	// for all but two runs. Controls show it, where both runs have them.
+	Between  Between       `json:"between"`
+	Moved    Number        `json:"moved"`
+	Controls []ControlMove `json:"controls,omitempty"`
+
+	Cells   []Change   `json:"cells"`
+	Overall Comparison `json:"overall"` // of the geometric means of all cells, B/A
+
+	OnlyA []string `json:"only_in_a,omitempty"`
+	OnlyB []string `json:"only_in_b,omitempty"`
+
+	oneSpeed bool // turns are compared as if the CPU had had the same speed in both runs
+}
+
+// Between says what lies between the runs A and B.
+type Between string
+
+const (
+	Apart       Between = "two runs"
+	Alternately Between = "alternate rounds" // each pair in two new processes
+	OneRun      Between = "one run"          // that is compared with itself
+)
+
+// A Side is one of the two runs.
+type Side struct {
+	Name      string    `json:"name"` // as the user calls it
+	Program   string    `json:"program"`
+	StartedAt time.Time `json:"started_at"`
+	Seed      uint64    `json:"seed"`
+	Rounds    int       `json:"rounds"`
+	Missing   string    `json:"not_complete,omitempty"`
+	Floor     Number    `json:"floor"`
+
+	run indexed    // what is compared
+	raw result.Run // what was measured
+}
+
+// Results returns the run's raw values.
+func (s Side) Results() result.Run { return s.raw }
+
+// NewSide names a run, or returns ErrNoRound.
+func NewSide(name string, run result.Run) (Side, error) {
+	h := run.Header
+	s := Side{Name: name, Program: h.Program, StartedAt: h.StartedAt, Seed: h.Seed, Rounds: run.Rounds(), Missing: run.Mark(), Floor: absent, run: index(run), raw: run}
+	if s.Rounds == 0 {
+		return s, ErrNoRound
+	}
+	for _, c := range h.Cells {
+		if c.Twin != "" {
+			floor, others := float64(twinned(s.run, c, stat.Noise)), 0.0
+			if s.Floor.Known() {
+				others = float64(s.Floor)
+			}
+			s.Floor = Number(math.Max(floor, others)) // NaN if floor is
+		}
+	}
+	return s, nil
+}
+
+// A Change is one cell in both runs.
+type Change struct {
+	Cell result.Cell `json:"cell"` // that of B
+	Load Load        `json:"-"`
+	A    Summary     `json:"a_ns_per_record"` // by which it is compared, see [Load.Costs]
+	B    Summary     `json:"b_ns_per_record"`
+	Net  bool        `json:"net"` // what measuring takes is subtracted; false where a run has no empty cell
+
+	// Records is how many A wrote in a trial, if B wrote another number. Then one side
+	// spreads the fixed cost of a file over more records: from twice as many on there is no verdict.
+	Records int64 `json:"a_records,omitempty"`
+
+	Cost      Comparison `json:"cost"`          // B/A
+	Moved     Number     `json:"machine_moved"` // the farthest of the controls that say something of the cell; absent: there are none
+	Regressed bool       `json:"regressed"`
+
+	waits    bool    // its Writes may have waited for the disk
+	down, up float64 // the standard errors of the ratio's logarithm that come from what was subtracted
+}
+
+// Compare compares b with a, cell by cell, or returns ErrNothingInCommon. A cell has
+// regressed if it is slower, and the whole interval of its ratio is beyond the
+// threshold. The costs are net, and the errors of both harnesses are in the intervals. Cells that repeat
+// others, and empty ones, are in no comparison. With the controls they show how far the machine
+// moves between two runs (see [stat.Moved]); rounds that were run alternately need no such
+// allowance.
+func Compare(a, b Side, alternately bool, threshold float64) (Contrast, error) {
+	turns := min(turnsOf(a.raw), turnsOf(b.raw))
+	runA, runB := firstTurns(a.raw, turns), firstTurns(b.raw, turns)
+	oneSpeed := false
+	if loop := min(leastLoop(runA), leastLoop(runB)); loop > 0 && !alternately {
+		runA, runB, oneSpeed = atOneSpeed(runA, loop), atOneSpeed(runB, loop), true
+	}
+	a.run, b.run = index(runA), index(runB)
+	c := Contrast{
+		A: a, B: b, oneSpeed: oneSpeed, Threshold: threshold, Floor: Number(math.Max(float64(a.Floor), float64(b.Floor))),
+		Machines: machine.Differences(a.run.Header.Machine, b.run.Header.Machine), Between: Apart,
+	}
+	switch {
+	case alternately:
+		c.Between = Alternately
+	case a.StartedAt.Equal(b.StartedAt) && reflect.DeepEqual(a.raw.Trials, b.raw.Trials):
+		c.Between = OneRun
+	}
+	c.Unpaired = c.whyUnpaired()
+	before, after := c.pair()
+	if len(c.Cells) == 0 {
+		return c, ErrNothingInCommon
+	}
+	moved := c.doubts(before, after)
+	costs, overall := stat.CompareRuns(before, after, c.Unpaired == "", moved, threshold)
+	c.Overall = Comparison{overall}
+	for i := range c.Cells {
+		c.Cells[i].Cost = Comparison{costs[i]}
+		if n, m := c.Cells[i].Records, c.Cells[i].Cell.Records; n > 2*m || n > 0 && m > 2*n {
+			c.Cells[i].Cost.Verdict = stat.NotProven
+		}
+		c.Cells[i].Regressed = c.regressed(c.Cells[i].Cost)
+	}
+	if c.Between == OneRun { // known without an interval, for which the rounds may be too few
+		c.Overall.Verdict = stat.Same
+		for i := range c.Cells {
+			c.Cells[i].Cost.Verdict = stat.Same
+		}
+	}
+	for _, m := range moved {
+		c.Moved = max(c.Moved, Number(m.Allowance(1-(1-stat.Confidence)/float64(len(c.Cells)+1))))
+	}
+	return c, nil
+}
+
+// pair finds the cells that both runs have, and returns their costs less the harness.
+func (c *Contrast) pair() (before, after [][]float64) {
+	for _, cell := range compared(c.B.raw) {
+		earlier, ok := find(c.A.run, cell)
+		if !ok {
+			c.OnlyB = append(c.OnlyB, cell.Name)
+			continue
+		}
+		costsA, costsB := c.costs(earlier, cell)
+		load := LoadOf(cell)
+		_, emptyA := emptyOf(c.A.run, load)
+		_, emptyB := emptyOf(c.B.run, load)
+		harnessA, harnessB := summarize([]float64{0}), summarize([]float64{0})
+		if emptyA && emptyB {
+			harnessA, harnessB = harnessOf(c.A.run, load, load.Costs), harnessOf(c.B.run, load, load.Costs)
+		}
+		before, after = append(before, less(costsA, harnessA.Median)), append(after, less(costsB, harnessB.Median))
+		change := Change{Cell: cell, Load: load, A: netOf(costsA, harnessA), B: netOf(costsB, harnessB), Net: emptyA && emptyB, Moved: absent}
+		change.down, change.up = harnessErrors(change.A.Median, change.B.Median, harnessA, harnessB)
+		change.waits = mayWait(c.A.run, earlier) || mayWait(c.B.run, cell)
+		if earlier.Records != cell.Records {
+			change.Records = earlier.Records
+		}
+		c.Cells = append(c.Cells, change)
+	}
+	for _, cell := range compared(c.A.raw) {
+		if _, ok := find(c.B.run, cell); !ok {
+			c.OnlyA = append(c.OnlyA, cell.Name)
+		}
+	}
+	return before, after
+}
+
+// harnessErrors returns the standard errors of the logarithm of b/a that come from the harnesses: towards a smaller
+// ratio, and towards a larger one. The two harnesses were measured independently, so their squares add up.
+func harnessErrors(a, b float64, harnessA, harnessB Summary) (down, up float64) {
+	move := func(net, by float64, harness Summary) float64 {
+		z := 1.0 // too few rounds for an interval: their range is one standard error
+		if harness.HasInterval() {
+			z = math.Sqrt2 * math.Erfinv(harness.Confidence)
+		}
+		if !(by < net) {
+			return math.Inf(1)
+		}
+		return math.Abs(math.Log1p(-by/net)) / z
+	}
+	down = math.Hypot(move(a, harnessA.Lower()-harnessA.Median, harnessA), move(b, harnessB.Upper()-harnessB.Median, harnessB))
+	up = math.Hypot(move(a, harnessA.Upper()-harnessA.Median, harnessA), move(b, harnessB.Lower()-harnessB.Median, harnessB))
+	return down, up
+}
+
+// mayWait reports whether the Writes of a cell may have waited for the disk. Those of a trial in turns are over before the
+// first sync, unless one was seen meanwhile.
+func mayWait(run indexed, c result.Cell) bool {
+	return waitsForDisk(c) && slices.ContainsFunc(run.Rounded(c.Name), func(t *result.Trial) bool { return len(t.Turns) == 0 || t.SyncsWriting > 0 })
+}
+
+// turnsOf returns how many turns the trials of a run have. A trial without turns is one.
+func turnsOf(run result.Run) int {
+	most := 1
+	for _, c := range run.Header.Cells {
+		most = max(most, c.Turns)
+	}
+	return most
+}
+
+// firstTurns leaves so many turns in each trial: the least of five is no match for the least of three.
+func firstTurns(run result.Run, n int) result.Run {
+	if turnsOf(run) <= n {
+		return run
+	}
+	run.Trials = slices.Clone(run.Trials)
+	for i, t := range run.Trials {
+		if len(t.Turns) > n {
+			fewer := *t
+			fewer.Records, fewer.Turns = t.Records/int64(len(t.Turns))*int64(n), t.Turns[:n]
+			run.Trials[i] = &fewer
+		}
+	}
+	return run
+}
+
+// leastLoop returns the empty loop of the trial in turns that had the fastest CPU, or 0 if one does not know its own.
+func leastLoop(run result.Run) (least time.Duration) {
+	for _, t := range run.Trials {
+		switch {
+		case len(t.Turns) > 0 && t.EmptyLoop <= 0:
+			return 0
+		case len(t.Turns) > 0 && (least == 0 || t.EmptyLoop < least):
+			least = t.EmptyLoop
+		}
+	}
+	return least
+}
+
+// atOneSpeed returns the run as it had been if the CPU had always run the empty loop in that time. A CPU that shares
+// its core with another is slower by a half, for seconds or minutes, and then all that it does is.
+//
+// Others may hold the CPU during each loop of a trial and not during its least turn. So the speed of a trial is the middle
+// one of three: its own, and those of its neighbours in time.
+func atOneSpeed(run result.Run, loop time.Duration) result.Run {
+	scaled := func(d, own time.Duration) time.Duration {
+		return max(1, time.Duration(float64(d)*float64(loop)/float64(own)))
+	}
+	run.Trials, run.Controls = slices.Clone(run.Trials), slices.Clone(run.Controls)
+	var inTurns []*result.Trial
+	for i, t := range run.Trials { // in the order in which they ran
+		if len(t.Turns) > 0 {
+			other := *t
+			run.Trials[i] = &other
+			inTurns = append(inTurns, &other)
+		}
+	}
+	for i, t := range inTurns {
+		near := []time.Duration{t.EmptyLoop, inTurns[max(0, i-1)].EmptyLoop, inTurns[min(i+1, len(inTurns)-1)].EmptyLoop}
+		slices.Sort(near)
+		t.Turns = slices.Clone(t.Turns)
+		for n := range t.Turns {
+			t.Turns[n] = scaled(t.Turns[n], near[1])
+		}
+	}
+	for i := range run.Controls {
+		if c := &run.Controls[i]; c.Loop > 0 {
+			c.Write, c.Loop = scaled(c.Write, c.Loop), loop
+		}
+	}
+	return run
+}
+
+// doubts returns what the intervals have in them beside the rounds. That is how far the machine may have moved, and the
+// errors of the harnesses. The last is that of all together. The cells of a load have one harness, so the mean of their
+// errors counts for it. Nil: nothing lies between the two, and their harness is one too.
+func (c *Contrast) doubts(before, after [][]float64) []stat.Movement {
+	if c.Between == OneRun {
+		return nil
+	}
+	doubts := c.movements(before, after)
+	if doubts == nil {
+		doubts = make([]stat.Movement, len(c.Cells)+1)
+	}
+	most, down, up, n := 0, 0.0, 0.0, 0.0
+	for i, change := range c.Cells {
+		doubts[i] = doubts[i].Less(change.down, change.up)
+		if len(before[i]) > most {
+			most, down, up, n = len(before[i]), 0, 0, 0
+		}
+		if len(before[i]) == most {
+			down, up, n = down+change.down, up+change.up, n+1
+		}
+	}
+	doubts[len(c.Cells)] = doubts[len(c.Cells)].Less(down/n, up/n)
+	return doubts
+}
+
+// movements returns how far the machine may have moved for each cell, and then for all together, which is the farthest.
+// Cells are judged by those of their load and kind, if there are a few. Nil: nothing lies between the two.
+//
+// How far the cells lie apart says nothing of those in turns, at one speed. They move no more between two runs
+// than the rounds within them show (docs/design/measuring.md). A change of the code that makes each Write longer
+// by the same time would look like movement. It is 30 % of one cell and 1 % of another.
+func (c *Contrast) movements(before, after [][]float64) (moved []stat.Movement) {
+	if c.Between != Apart {
+		return nil
+	}
+	a, b := c.A.run, c.B.run
+	c.Controls = controlMoves(c.A, c.B)
+	of := func(i int) stat.Movement {
+		kind := c.Cells[i]
+		controls := emptyMoves(a, b)
+		if len(c.Controls) > 0 {
+			controls = nil
+			for _, m := range c.Controls {
+				if kind.waits || !m.waits {
+					controls = append(controls, m.moved)
+				}
+			}
+		}
+		seen := append(twins(a, kind), twins(b, kind)...)
+		var x, y [][]float64
+		if kind.Cell.Turns == 0 || !c.oneSpeed {
+			x, y = c.alike(kind, before, after)
+		} else {
+			seen = append(seen, halves(before[i]), halves(after[i]))
+		}
+		return stat.Moved(x, y, c.Unpaired == "", seen, controls)
+	}
+	var all stat.Movement
+	for i := range c.Cells {
+		c.Cells[i].Moved = c.farthest(c.Cells[i])
+		moved = append(moved, of(i))
+		if moved[i].Allowance(stat.Confidence) > all.Allowance(stat.Confidence) {
+			all = moved[i]
+		}
+	}
+	return append(moved, all)
+}
+
+// alike returns the costs of the cells that the machine moves as it moves one.
+func (c *Contrast) alike(kind Change, before, after [][]float64) (a, b [][]float64) {
+	for _, like := range []func(Change) bool{
+		func(other Change) bool { return sameKind(other.Cell, kind.Cell) && other.Load == kind.Load },
+		func(other Change) bool { return sameKind(other.Cell, kind.Cell) },
+		func(Change) bool { return true },
+	} {
+		a, b = nil, nil
+		for i, other := range c.Cells {
+			if like(other) {
+				a, b = append(a, before[i]), append(b, after[i])
+			}
+		}
+		if len(a) >= fewLike {
+			break
+		}
+	}
+	return a, b
+}
+
+// fewLike: how far fewer cells lie apart says little of how a machine moves.
+const fewLike = 4
+
+// sameKind reports whether the machine moves two cells alike: both wait for the disk or none does, and both are paced
+// or none is.
+func sameKind(a, b result.Cell) bool {
+	return waitsForDisk(a) == waitsForDisk(b) && a.Every > 0 == (b.Every > 0)
+}
+
+// twins compares the cells of a run with their twins: of the kind of the cell, or else all.
+func twins(run indexed, kind Change) (found []stat.Comparison) {
+	for _, same := range []bool{true, false} {
+		for _, c := range run.Header.Cells {
+			if c.Twin == "" || same && (mayWait(run, c) != kind.waits || c.Every > 0 != (kind.Cell.Every > 0)) {
+				continue
+			}
+			load := LoadOf(c)
+			found = append(found, stat.Compare(load.Costs(run.Rounded(c.Twin)), load.Costs(run.Rounded(c.Name)), 0, stat.Band))
+		}
+		if len(found) > 0 {
+			break
+		}
+	}
+	return found
+}
+
+// halves compares the later rounds of a cell with the earlier ones. What a run does to itself, another may do to it.
+func halves(costs []float64) stat.Comparison {
+	middle := len(costs) / 2
+	return stat.Unpaired(costs[:middle], costs[middle:])
+}
+
+// emptyMoves compares the cells that write nothing, b with a: no code of a Writer is in
+// them. They stand for the controls of runs that have none.
+func emptyMoves(a, b indexed) (moves []stat.Comparison) {
+	for _, c := range b.Header.Cells {
+		if c.Empty && a.empty[LoadOf(c)].Name == c.Name {
+			costs := LoadOf(c).Costs
+			moves = append(moves, stat.Unpaired(costs(a.Rounded(c.Name)), costs(b.Rounded(c.Name))))
+		}
+	}
+	return moves
+}
+
+// Regressed reports whether a cell, or all together, got slower by more than the
+// threshold.
+func (c Contrast) Regressed() bool {
+	return c.regressed(c.Overall) || slices.ContainsFunc(c.Cells, func(change Change) bool { return change.Regressed })
+}
+
+func (c Contrast) regressed(cost Comparison) bool {
+	return cost.Verdict == stat.Slower && cost.Low > 1+c.Threshold
+}
+
+// compared returns the cells of a run that are compared.
+func compared(run result.Run) []result.Cell {
+	return slices.DeleteFunc(slices.Clone(run.Header.Cells), func(c result.Cell) bool { return c.Empty || c.Twin != "" })
+}
+
+// find returns the cell of a run that does the same as another's.
+func find(run indexed, like result.Cell) (result.Cell, bool) {
+	at, ok := run.cells[like.Name]
+	if !ok {
+		return result.Cell{}, false
+	}
+	c := run.Header.Cells[at]
+	return c, !c.Empty && c.Twin == "" && c.Policy == like.Policy && LoadOf(c) == LoadOf(like)
+}
+
+// whyUnpaired returns the first reason why rounds of the same number can't be paired.
+func (c Contrast) whyUnpaired() string {
+	a, b := c.A.run.Header, c.B.run.Header
+	switch {
+	case len(c.Machines) > 0:
+		return "the machines differ"
+	case a.Seed != b.Seed:
+		return fmt.Sprintf("the seeds differ (%d and %d), so the cells ran in another order", a.Seed, b.Seed)
+	case !slices.Equal(a.Cells, b.Cells):
+		return "the plans differ: not the same cells with the same records"
+	case a.Plan.Rounds != b.Plan.Rounds || a.Plan.Width != b.Plan.Width:
+		return "the plans differ in their rounds"
+	case len(c.pairs()) == 0:
+		return "no round is whole in both"
+	}
+	return ""
+}
+
+// pairs returns the numbers of the rounds that are whole in both runs.
+func (c Contrast) pairs() []int {
+	numbers := func(run indexed) []int {
+		return roundsWith(run.Rounded(run.Header.Cells[0].Name), func(*result.Trial) bool { return true })
+	}
+	other := numbers(c.B.run) // in order
+	return slices.DeleteFunc(numbers(c.A.run), func(round int) bool { return !isIn(other, round) })
+}
+
+// isIn reports whether rounds, in order, have one.
+func isIn(rounds []int, round int) bool {
+	_, ok := slices.BinarySearch(rounds, round)
+	return ok
+}
+
+// without returns the trials for which is returns false. Those of a run's index stay as they are.
+func without(trials []*result.Trial, is func(*result.Trial) bool) []*result.Trial {
+	return slices.DeleteFunc(slices.Clone(trials), is)
+}
+
+// costs returns the costs of a cell in both runs. If the rounds are paired, those of a pair
+// have the same index. A paced trial in which the period did not fall due is in neither.
+func (c Contrast) costs(earlier, cell result.Cell) (a, b []float64) {
+	before, after := c.A.run.Rounded(earlier.Name), c.B.run.Rounded(cell.Name)
+	if cell.Every > 0 && max(cell.Policy.FlushEvery, cell.Policy.Sync.Every) > 0 {
+		before = without(before, func(t *result.Trial) bool { return fellDue(c.A.run, earlier, t) < LeastDue })
+		after = without(after, func(t *result.Trial) bool { return fellDue(c.B.run, cell, t) < LeastDue })
+	}
+	if c.Unpaired == "" {
+		all := func(*result.Trial) bool { return true }
+		inA, inB := roundsWith(before, all), roundsWith(after, all)
+		before = without(before, func(t *result.Trial) bool { return !isIn(inB, t.Round) })
+		after = without(after, func(t *result.Trial) bool { return !isIn(inA, t.Round) })
+	}
+	load := LoadOf(cell)
+	return load.Costs(before), load.Costs(after)
+}
+
+// farthest returns by how much the control moved most that says something of a cell: as a
+// factor's distance from 1, or absent.
+func (c Contrast) farthest(cell Change) Number {
+	most := absent
+	for _, m := range c.Controls {
+		if by := Number(math.Expm1(math.Abs(math.Log(m.moved.Ratio)))); (cell.waits || !m.waits) && !(most >= by) {
+			most = by
+		}
+	}
+	return most
+}
+
+// controlMoves returns the controls in both runs, if they have any.
+func controlMoves(a, b Side) (moves []ControlMove) {
+	if len(a.raw.Controls) == 0 || len(b.raw.Controls) == 0 {
+		return nil
+	}
+	for _, c := range controls {
+		seen, moved := stat.Unpaired(c.times(a.raw), c.times(b.raw)), stat.Unpaired(c.times(a.run.Run), c.times(b.run.Run))
+		moves = append(moves, ControlMove{c.name, Number(seen.Ratio), moved, c.waits})
+	}
+	return moves
+}

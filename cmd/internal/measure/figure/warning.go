@@ -1,0 +1,244 @@
+package figure
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/machine"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/stat"
+)
+
+// A Warning says what is doubtful about a run or one of its cells, and which step would
+// cure it.
+type Warning struct {
+	stat.Warning
+	Cell   *result.Cell `json:"-"`                // nil: of the whole run
+	Name   string       `json:"cell,omitempty"`   // of Cell
+	Rounds []int        `json:"rounds,omitempty"` // that it is about; empty: about all
+}
+
+// newWarning warns of the whole run.
+func newWarning(code, what, cure string) Warning {
+	return Warning{Warning: stat.Warning{Code: code, What: what, Cure: cure}}
+}
+
+// of makes it a warning of one cell.
+func (w Warning) of(c result.Cell) Warning {
+	w.Cell, w.Name = &c, c.Name
+	return w
+}
+
+// in sets the rounds that it is about.
+func (w Warning) in(rounds []int) Warning {
+	w.Rounds = rounds
+	return w
+}
+
+// warn returns all that is doubtful: first what concerns every figure, at last what
+// concerns one cell.
+func (f Figures) warn() []Warning {
+	found := slices.Concat([]Warning{}, f.warnOfRounds(), f.warnOfNoise(), f.warnOfPlace(), f.warnOfSync(), f.warnOfActivity(), f.warnOfProcess(), f.warnOfCalls())
+	for _, g := range f.Groups {
+		for _, r := range g.Rows {
+			found = append(found, f.warnOfCell(r)...)
+		}
+	}
+	return found
+}
+
+// warnOfRounds reports too few rounds, and a width that was wanted and not reached.
+func (f Figures) warnOfRounds() (found []Warning) {
+	if w, few := stat.TooFewRounds(f.Rounds, f.largest()); few {
+		found = append(found, Warning{Warning: w})
+	}
+	end, want := f.Run.End, f.Run.Header.Plan.Width
+	if end != nil && want > 0 && end.Width > want {
+		found = append(found, newWarning("not-settled",
+			fmt.Sprintf("the widest ratio is known to ±%.1f %%, and ±%.1f %% was wanted", end.Width*100, want*100),
+			"give the run more time, or ask for less"))
+	}
+	return found
+}
+
+func (f Figures) warnOfNoise() []Warning {
+	steady := len(f.Groups) > 0 && !slices.ContainsFunc(f.Groups, func(g Group) bool { return !g.Steady })
+	switch floor := float64(f.Noise.Floor); {
+	case steady:
+		return nil // long trials are compared with themselves
+	case !f.Noise.Floor.Known() && len(f.Noises) > 0: // the rounds are too few, which is said
+		return nil
+	case !f.Noise.Floor.Known():
+		return []Warning{newWarning("noise-unknown", "no cell was run twice, so the noise is not known and no difference is proven", "run holdfast bench, which repeats a cell")}
+	case floor > stat.Band:
+		return []Warning{newWarning("noisy",
+			fmt.Sprintf("the same cell run twice may differ by up to %.1f %%, and up to %.0f %% pass for the same elsewhere", math.Ceil(floor*1000)/10, stat.Band*100),
+			"quiet the machine, or run more rounds")}
+	}
+	return nil
+}
+
+func (f Figures) warnOfCalls() []Warning {
+	if reason := f.Run.Header.SystemCallsUnseen; reason != "" {
+		return []Warning{newWarning("calls-unseen", "system calls are not observable here ("+reason+")",
+			"run it where the kernel shows them, such as on Linux as root with tracefs mounted")}
+	}
+	return nil
+}
+
+// warnOfCell returns what is doubtful about one cell.
+func (f Figures) warnOfCell(r Row) []Warning {
+	var found []Warning
+	trials := f.Rounded(r.Cell.Name)
+	if r.Unserved > 0 {
+		due := int64(0)
+		for _, t := range trials {
+			due += t.Records + t.Unserved
+		}
+		found = append(found, newWarning("unserved",
+			fmt.Sprintf("%d of %d records that were due were not written in time", r.Unserved, due),
+			"ask for a lower rate").in(roundsWith(trials, func(t *result.Trial) bool { return t.Unserved > 0 })))
+	}
+	if p := r.Period; p != nil && p.Short > 0 {
+		found = append(found, newWarning("period-missed", fmt.Sprintf("in %d of %d trials slow syncs left no time for the period to fall due %d times; these are in no comparison", p.Short, len(trials), LeastDue),
+			"quiet the disk").in(roundsWith(trials, func(t *result.Trial) bool { return fellDue(f.run, r.Cell, t) < LeastDue })))
+	}
+	warm := roundsWith(trials, func(t *result.Trial) bool { return t.Before == nil || !result.Cold.Holds(*t.Before) })
+	if r.Cell.Cache == result.TryCold && len(warm) > 0 {
+		found = append(found, newWarning("not-cold", fmt.Sprintf("%d of %d trials began with pages of the file in the page cache, or nobody could tell", len(warm), len(trials)),
+			"measure on a file system on a disk, whose pages can be dropped, or as root drop all or remount").in(warm))
+	}
+	if s := r.Steadiness; s != nil && s.Steady < s.Trials {
+		found = append(found, newWarning("not-steady", fmt.Sprintf("%d of %d trials did not become steady", s.Trials-s.Steady, s.Trials),
+			"let trials take longer").in(roundsWith(trials, func(t *result.Trial) bool { return !t.Steady })))
+	}
+	if f.Rounds >= stat.VerdictRounds {
+		for _, w := range stat.Warnings(r.Costs) {
+			found = append(found, Warning{Warning: w})
+		}
+	}
+	for i := range found {
+		found[i] = found[i].of(r.Cell)
+	}
+	return found
+}
+
+// roundsWith returns the rounds of the trials for which is returns true, each once, in
+// order.
+func roundsWith(trials []*result.Trial, is func(*result.Trial) bool) []int {
+	var rounds []int
+	for _, t := range trials {
+		if is(t) {
+			rounds = append(rounds, t.Round)
+		}
+	}
+	slices.Sort(rounds)
+	return slices.Compact(rounds)
+}
+
+// warnOfPlace reports which of the machine's facts make the figures doubtful.
+func (f Figures) warnOfPlace() (found []Warning) {
+	facts := f.Run.Header.Machine
+	if machine.InMemory(facts) {
+		found = append(found, newWarning("in-memory",
+			fmt.Sprintf("the files lie in memory (%s): no sync reaches a disk, and its cost is not in the figures", machine.Get(facts, "file system").Value),
+			"measure in a directory on a disk"))
+	}
+	if stack, ok := machine.ThinOrStacked(facts); ok {
+		found = append(found, newWarning("stacked-device",
+			fmt.Sprintf("the device is more than a disk (%s): first writes to a block may cost more than later ones, and the figures are those of the whole stack", stack),
+			"measure on a plain disk or partition to know the disk"))
+	}
+	if machine.InVirtualMachine(facts) {
+		found = append(found, newWarning("virtual-machine",
+			"this is a virtual machine: its host shares CPUs and disk with others, and a sync is as durable as the host makes it",
+			"measure on the machine, and at the hours, that the program will run"))
+	}
+	if machine.FrequencyScales(facts) {
+		found = append(found, newWarning("frequency-scaling",
+			fmt.Sprintf("the CPUs change their frequency (governor %s, boost %s), which CPU times follow",
+				machine.Get(facts, "CPU governor").Value, machine.Get(facts, "CPU boost").Value),
+			"set the governor to performance and switch boost off while measuring"))
+	}
+	return found
+}
+
+// syncDoubtful is the least time of a sync to stable storage, as far as is known: flash
+// programs a page in some hundred µs. A faster sync ends in a cache, which may be lost
+// with the power if nothing protects it.
+const syncDoubtful = 50 * time.Microsecond
+
+// warnOfSync reports a disk that may report "durable" too early, with the cell that shows
+// it most. In memory that is known already.
+func (f Figures) warnOfSync() []Warning {
+	if machine.InMemory(f.Run.Header.Machine) {
+		return nil
+	}
+	var worst *Row
+	shortest := syncDoubtful
+	for _, g := range f.Groups {
+		for i := range g.Rows {
+			if d, ok := g.Rows[i].syncTime(); ok && d < shortest {
+				worst, shortest = &g.Rows[i], d
+			}
+		}
+	}
+	if worst == nil {
+		return nil
+	}
+	w := newWarning("fast-sync",
+		fmt.Sprintf("a sync takes %v (median), less than disks need to store anything: perhaps a volatile cache says that bytes are durable and they are not", shortest),
+		"find out whether the disk's cache survives a power cut, else switch it off")
+	return []Warning{w.of(worst.Cell)}
+}
+
+// syncTime returns the time of one sync, if the cell shows it and the clock can. It is that
+// of a lone writer's Write that waits for the disk, or of the sync at Close.
+func (r Row) syncTime() (time.Duration, bool) {
+	switch r.Cell.Policy.Sync.Mode {
+	case holdfast.SyncGroup, holdfast.SyncEach:
+		write := r.Latency
+		if r.Service != nil {
+			write = *r.Service
+		}
+		return write.P50, r.Cell.Writers == 1 && write.P50 > noTime
+	case holdfast.SyncClose:
+		return time.Duration(r.Stages.Sync), r.Stages.Sync > 0
+	}
+	return 0, false
+}
+
+// warnOfProcess reports what happened to the process that measured.
+func (f Figures) warnOfProcess() (found []Warning) {
+	if end := f.Run.End; end != nil && end.ClockJump != 0 {
+		found = append(found, newWarning("clock-jump",
+			fmt.Sprintf("the time of day went %v off the monotonic clock: somebody set it, or the machine slept", end.ClockJump.Round(time.Millisecond)),
+			"keep the machine awake, then run it again; if the clock was set no figure suffered"))
+	}
+	h, resumed := f.Run.Header, f.Run.Resumed
+	if len(resumed) == 0 {
+		return found
+	}
+	var differences []string
+	for _, r := range resumed {
+		for _, d := range machine.Differences(h.Machine, r.Machine) {
+			differences = append(differences, fmt.Sprintf("%s: %s, then %s", d.Name, d.A, d.B))
+		}
+		if r.Program != h.Program {
+			differences = append(differences, fmt.Sprintf("program: %s, then %s", h.Program, r.Program))
+		}
+	}
+	often := "once"
+	if len(resumed) > 1 {
+		often = fmt.Sprintf("%d times", len(resumed))
+	}
+	what := fmt.Sprintf("the run was taken up again (%s), so its rounds lie apart in time", often)
+	if len(differences) > 0 {
+		what = fmt.Sprintf("the run was taken up again (%s) and not all was as before (%s)", often, strings.Join(differences, "; "))
+	}
+	return append(found, newWarning("resumed", what, "run it in one go"))
+}

@@ -1,0 +1,170 @@
+package report
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/machine"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/page"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
+)
+
+// An Audit is the verdicts on all claims, and where they were measured.
+type Audit struct {
+	Kind    string         `json:"kind"` // audit
+	Version int            `json:"audit_version"`
+	Program string         `json:"program"`
+	Dir     string         `json:"dir"`
+	Machine []machine.Fact `json:"machine"`
+	Claims  []study.Judged `json:"claims"`
+}
+
+// AuditVersion is the version of the document's form in JSON; it grows when a
+// reader of an older one would misread a newer document.
+const AuditVersion = 1
+
+// ErrNoBenchmark reports that an audit has no lines for benchstat.
+var ErrNoBenchmark = errors.New("an audit has no benchmark lines: its results have (holdfast report FILE --export bench)")
+
+// WriteAudit writes the table for a terminal of so many columns, from 60 to 120, or in a format. For
+// [Benchmark] it returns ErrNoBenchmark.
+func WriteAudit(w io.Writer, a Audit, format Format, columns int) error {
+	switch format {
+	case JSON:
+		return encode(w, a)
+	case CSV:
+		return a.csv(w)
+	case Markdown:
+		return a.markdown(w)
+	case Benchmark:
+		return ErrNoBenchmark
+	}
+	return a.text(w, max(60, min(120, columns)))
+}
+
+func (a Audit) text(w io.Writer, columns int) error {
+	var configs []table.ColumnConfig
+	for i, percent := range []int{36, 17, 20, 27} { // of the columns without the six between them
+		configs = append(configs, table.ColumnConfig{Number: i + 1, WidthMax: (columns - 6) * percent / 100, WidthMaxEnforcer: text.WrapSoft})
+	}
+	t := study.Table{Head: []string{"claim", "published", "measured here", "verdict"}}
+	for i, c := range a.Claims {
+		if i == 0 || a.Claims[i-1].Study != c.Study {
+			t.Rows = append(t.Rows, []string{"\n" + c.Study})
+		}
+		t.Rows = append(t.Rows, []string{
+			fmt.Sprintf("%s: %s (%s)", c.Name, c.Says, c.Source) + judgedOn(c), orNone(c.Published), orNone(c.Measured), fmt.Sprintf("%s: %s", c.Verdict, c.Why),
+		})
+	}
+	var b strings.Builder
+	width := lineColumns(columns)
+	b.WriteString(wrap("audit: do the published claims hold here, in "+strings.ReplaceAll(a.Dir, "\n", `\n`)+"?", width, indent))
+	if facts := machineLine(a.Machine); facts != "" {
+		b.WriteString(wrap(facts, width, indent))
+	}
+	if columns < lineWidth {
+		b.WriteString(listed(t, width))
+	} else {
+		fmt.Fprintf(&b, "\n%s\n", filled(newTable(configs...), t).Render())
+	}
+	for _, line := range a.notes() {
+		b.WriteString(wrap(line, width, indent))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// HTML writes one page that needs no other file; claims are chosen in it by their verdicts.
+func (a Audit) HTML(w io.Writer) error {
+	t := page.Table{Prose: true, Name: "claims", Filter: 5, Head: []string{"claim", "study", "says", "published", "measured here", "verdict", "why", "to settle it"}}
+	for _, c := range a.Claims {
+		t.Rows = append(t.Rows, page.Row{Cells: []string{
+			c.Name, c.Study, fmt.Sprintf("%s (%s)", c.Says, c.Source) + judgedOn(c), orNone(c.Published), orNone(c.Measured), string(c.Verdict), c.Why, orNone(c.Command),
+		}})
+	}
+	notes := a.notes()[1:]
+	return page.Write(w, page.Page{
+		Title: "holdfast: audit", Question: "do the published claims hold here, in " + a.Dir + "?", Answer: []string{notes[0] + "."},
+		Sections: []page.Section{{Title: "The claims", Tables: []page.Table{t}}, {Title: howToRead, Notes: notes[1:2]}, {Title: "The machine", Tables: []page.Table{sheet{}.machineTable(a.Machine, "value")}}},
+	})
+}
+
+// notes count the verdicts, say what they mean and how to settle what is open.
+func (a Audit) notes() []string {
+	count := map[study.Verdict]int{}
+	for _, c := range a.Claims {
+		count[c.Verdict]++
+	}
+	var parts []string
+	for _, v := range study.Verdicts {
+		parts = append(parts, fmt.Sprintf("%s: %d", v, count[v]))
+	}
+	notes := []string{
+		"", fmt.Sprintf("%s; %s", plural(len(a.Claims), "claim"), strings.Join(parts, "; ")),
+		"holds: the whole 95 % interval of what was measured lies within what the claim allows; does not hold here: all of it lies beyond; was never so: " +
+			"no machine can make it so; at the edge: the interval contains a bound of what the claim allows, so that the next run may say either. Each interval is at 95 % by itself, so that of 20 claims one may be judged wrongly.",
+	}
+	for _, c := range a.Claims {
+		if c.Command != "" {
+			notes = append(notes, fmt.Sprintf("to settle %s: %s", c.Name, c.Command))
+		}
+	}
+	return notes
+}
+
+// judgedOn names the file system that a claim was judged on, in an audit on several.
+func judgedOn(c study.Judged) string {
+	if c.FileSystem == "" {
+		return ""
+	}
+	return ", on " + c.FileSystem
+}
+
+func orNone(text string) string {
+	if text == "" {
+		return none
+	}
+	return text
+}
+
+var auditHead = []string{"study", "claim", "source", "says", "published", "measured", "verdict", "why", "command", "file_system"}
+
+func (a Audit) csv(w io.Writer) error {
+	out := csv.NewWriter(w)
+	if err := out.Write(auditHead); err != nil {
+		return err
+	}
+	for _, c := range a.Claims {
+		row := []string{c.Study, c.Name, c.Source, c.Says, c.Published, c.Measured, string(c.Verdict), c.Why, c.Command, c.FileSystem}
+		if err := out.Write(row); err != nil {
+			return err
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+func (a Audit) markdown(w io.Writer) error {
+	t := newTable()
+	t.AppendHeader(table.Row{"claim", "says", "published", "measured here", "verdict", "why"})
+	for _, c := range a.Claims {
+		t.AppendRow(table.Row{"`" + c.Name + "`", markdownText(fmt.Sprintf("%s (%s)", c.Says, c.Source) + judgedOn(c)), markdownText(c.Published), markdownText(c.Measured), "**" + string(c.Verdict) + "**", markdownText(c.Why)})
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "### holdfast: audit\n\n%s\n\n%s\n", markdownFact(machineLine(a.Machine)), t.RenderMarkdown())
+	for _, line := range a.notes() {
+		if line == "" {
+			b.WriteString("\n")
+			continue
+		}
+		fmt.Fprintf(&b, "- %s\n", markdownText(line))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

@@ -1,0 +1,104 @@
+package report_test
+
+import (
+	"compress/gzip"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/advise"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/report"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
+)
+
+// TestCostStandsAgainstLoss reads the first picture of the page. It has bands in the order of loss,
+// dots in the order of cost within each, and a path along the cheapest so far.
+func TestCostStandsAgainstLoss(t *testing.T) {
+	_, rest, found := strings.Cut(page(t, paced(t, 10)), ">Cost against loss</h2>")
+	svg, _, _ := strings.Cut(rest, "</svg>")
+	if !found || svg == rest {
+		t.Fatal("the page has no picture of cost against loss")
+	}
+	var bands []string
+	for _, m := range regexp.MustCompile(`class="band"[^>]*>a power cut takes ([^<]*)<`).FindAllStringSubmatch(svg, -1) {
+		bands = append(bands, m[1])
+	}
+	if len(bands) < 3 || bands[0] != "nothing" || bands[len(bands)-1] != "anything not synced" || len(slices.Compact(slices.Clone(bands))) != len(bands) {
+		t.Errorf("the bands are %q", bands)
+	}
+	advised := regexp.MustCompile(`class="chosen"[^>]*>([^ <]*)  ◀ advised<`).FindAllStringSubmatch(svg, -1)
+	if sentence := text(t, paced(t, 10)); len(advised) != 1 || !strings.Contains(sentence, "use  "+advised[0][1]) {
+		t.Errorf("%q is marked, and the advice is\n%s", advised, sentence)
+	}
+	if !regexp.MustCompile(`<circle class="s1"[^>]* cx="[0-9.]+" cy="[0-9.]+" r="5"><title>`).MatchString(svg) {
+		t.Error("no policy has its cost of paced trials")
+	}
+
+	number := func(text string) float64 {
+		x, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return x
+	}
+	path := regexp.MustCompile(`class="frontier"[^>]* d="([^"]*)"`).FindStringSubmatch(svg)
+	if path == nil {
+		t.Fatal("there is no frontier")
+	}
+	onPath := map[[2]string]bool{}
+	for _, m := range regexp.MustCompile(`[MH]([0-9.]+)[ V]([0-9.]+)`).FindAllStringSubmatch(path[1], -1) {
+		onPath[[2]string{m[1], m[2]}] = true
+	}
+	cheapest, dots := 1e9, regexp.MustCompile(`cx="([0-9.]+)" cy="([0-9.]+)" r="5"><title>`).FindAllStringSubmatch(svg, -1)
+	for _, dot := range dots {
+		x, is := number(dot[1]), onPath[[2]string{dot[1], dot[2]}]
+		if is != (x < cheapest) {
+			t.Errorf("at %v, %v: on the frontier is %t, and the cheapest that loses no more is at %v", dot[1], dot[2], is, cheapest)
+		}
+		cheapest = min(cheapest, x)
+	}
+	if len(dots) < 4 || len(onPath) < 2 {
+		t.Errorf("%d dots, %d on the frontier", len(dots), len(onPath))
+	}
+}
+
+// TestNeededLossSaysWhichSideKeepsIt: the policies of a size stand between those that lose nothing and those of a time.
+func TestNeededLossSaysWhichSideKeepsIt(t *testing.T) {
+	f, err := os.Open("../../../../docs/measured/policy.jsonl.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := result.Read(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(text string, want ...string) {
+		t.Helper()
+		need, err := advise.ParseNeed(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var page strings.Builder
+		if err := report.HTML(&page, run, report.More{Need: need}); err != nil {
+			t.Fatal(err)
+		}
+		var said []string
+		for _, m := range regexp.MustCompile(`>need: loss&lt;=[0-9s]*, ([a-z ]*)<`).FindAllStringSubmatch(page.String(), -1) {
+			said = append(said, m[1])
+		}
+		if !slices.Equal(said, want) {
+			t.Errorf("%s: %q, want %q", text, said, want)
+		}
+	}
+	check("loss<=2s", "not promised below", "promised below", "not promised below")
+	check("loss<=0", "not promised below")
+	check("rate>=50k/s")
+}

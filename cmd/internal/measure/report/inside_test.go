@@ -1,0 +1,92 @@
+package report
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/advise"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/figure"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/stat"
+)
+
+// AddColumn adds a column to the table of a group while the test runs.
+func AddColumn(t *testing.T, head, cell string) {
+	before := groupColumns
+	t.Cleanup(func() { groupColumns = before })
+	groupColumns = slices.Insert(slices.Clone(before), 3, column{head: head, cell: func(figure.Row) string { return cell }})
+}
+
+// RawColumns are those of the CSV export that the columns are made of.
+func RawColumns() (names []string) {
+	for _, c := range groupColumns {
+		if c.raw != "" {
+			names = append(names, c.raw)
+		}
+	}
+	return names
+}
+
+// TestColumnsAreInTheFormsThatTheyName has one of the page alone.
+func TestColumnsAreInTheFormsThatTheyName(t *testing.T) {
+	columns := []column{{head: "a", long: "the long a"}, {head: "b", in: inPage}, {head: "c", in: inText | inMarkdown, isWord: true}}
+	check := func(f form, want ...string) {
+		t.Helper()
+		of := f.of(columns, figure.Load{})
+		if got := heads(of, f); !slices.Equal(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+		if got := alignment(of); len(got) != len(want) {
+			t.Errorf("%d columns are aligned, want %d", len(got), len(want))
+		}
+	}
+	check(inText, "a", "c")
+	check(inPage, "the long a", "b")
+	check(inMarkdown, "a", "c")
+}
+
+// TestAdviceHasFourLines, with the loads of --full and long names too.
+func TestAdviceHasFourLines(t *testing.T) {
+	policy := func(text string) holdfast.Policy {
+		p, err := holdfast.ParsePolicy(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	for _, loads := range [][]figure.Load{
+		{{RecordBytes: 128, Writers: 1}},
+		{{RecordBytes: 128, Writers: 1}, {RecordBytes: 128, Writers: 64}},
+		{{RecordBytes: 128, Writers: 1}, {RecordBytes: 128, Writers: 8}, {RecordBytes: 128, Writers: 64}, {RecordBytes: 4096, Writers: 1}, {RecordBytes: 4096, Writers: 8}, {RecordBytes: 4096, Writers: 64}},
+	} {
+		for _, bounded := range []string{"buffer=64KiB,sync=1s", "buffer=256KiB,flush=100ms/128KiB,sync=1500ms/16MiB"} {
+			var groups []figure.Group
+			for i, load := range loads {
+				g := figure.Group{Load: load}
+				for n, text := range []string{"buffer=256KiB,sync=never", bounded, "buffer=256KiB,flush=1500ms/128KiB,sync=group"} {
+					ratio := []float64{1, 1.23, 51_234}[n] * float64(10+i*n) / 10
+					c := stat.Comparison{N: 20, Ratio: ratio, Low: ratio * 0.81, High: ratio * 1.31, Confidence: 0.95}
+					g.Rows = append(g.Rows, figure.Row{Cell: result.Cell{Policy: policy(text), RecordBytes: load.RecordBytes, Writers: load.Writers}, Cost: figure.Comparison{Comparison: c}, LongestSync: 123 * time.Millisecond, Syncs: 1234})
+				}
+				groups = append(groups, g)
+			}
+			advice, ok := advise.Choose(groups)
+			if !ok || advice.Nothing == "" {
+				t.Fatalf("%+v", advice)
+			}
+			for _, columns := range []int{80, 100} {
+				s := sheet{Figures: figure.Figures{Rounds: 20, Groups: groups}, advice: advice, columns: columns}
+				lines := s.adviceText()
+				if n := strings.Count(lines, "\n"); n > 4 || widest(lines) > columns {
+					t.Errorf("%d loads, %s, %d columns: %d lines\n%s", len(loads), bounded, columns, n, lines)
+				}
+				if len(loads) == 1 && columns == 100 && bounded == "buffer=64KiB,sync=1s" && !strings.Contains(lines, "(") {
+					t.Errorf("there is room for the intervals:\n%s", lines)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,278 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"github.com/holdfast-go/holdfast/cmd/internal/lab/all"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/chart"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/page"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
+)
+
+// A studied sheet is a run of a study: what was published, and what the study makes
+// of the run.
+type studied struct {
+	sheet
+	study.Shown
+	of study.Study
+}
+
+// studied returns the sheet of a study's run; ok is false for a sweep's.
+func (s sheet) studied() (studied, bool) {
+	return s.studiedBy(func() study.Evidence { return study.EvidenceOf(s.Run) })
+}
+
+// studiedBy is studied with the evidence of the run or of a part of it, which a sweep is not asked for.
+func (s sheet) studiedBy(evidence func() study.Evidence) (studied, bool) {
+	of, ok := all.Find(s.Run.Header.Study)
+	if !ok || of.Show == nil {
+		return studied{}, false
+	}
+	return studied{sheet: s, Shown: of.Show(evidence()), of: of}, true
+}
+
+// tables returns all that have a row; the published ones come first.
+func (s studied) tables() []study.Table { return withRows(slices.Concat(s.of.Published, s.Tables)) }
+
+func withRows(tables []study.Table) []study.Table {
+	return slices.DeleteFunc(slices.Clone(tables), func(t study.Table) bool { return len(t.Rows) == 0 })
+}
+
+// readStudy says how to read the tables of a study.
+const readStudy = "figures are medians of the rounds with their 95 % intervals, ratios are of the same rounds; what was published is given as it was printed"
+
+// notes say how to read the tables, and what is not in them.
+func (s studied) notes() []string { return append([]string{readStudy}, s.ownNotes()...) }
+
+// ownNotes are of this run alone.
+func (s studied) ownNotes() []string {
+	notes := []string{"noise: " + s.noise()}
+	for _, m := range study.MissingByReason(s.Run.Header.Missing) {
+		notes = append(notes, notRun+m)
+	}
+	if s.Outliers > 0 {
+		notes = append(notes, fmt.Sprintf("outliers: %d of %s, and they count like all others", s.Outliers, plural(s.Trials, "trial")))
+	}
+	return notes
+}
+
+// text writes the tables, the picture and what was learnt.
+func (s studied) text(b *strings.Builder) {
+	s.textHead(b)
+	shownText(b, s.tables(), s.Picture, s.width())
+	b.WriteString("\n")
+	for _, n := range append(s.notes(), s.someDoubts()...) {
+		b.WriteString(wrap(n, s.width(), indent))
+	}
+	if s.Learnt != "" {
+		b.WriteString("\n" + wrap("learnt: "+s.learnt(), s.width(), indent))
+	}
+}
+
+// brief writes what was learnt, then as many whole tables as there is room for. The first table of
+// this machine comes first, then the published ones, then the others in their order. The first is
+// cut if it is too long.
+func (s studied) brief(b *strings.Builder) {
+	const most, mostDoubts = 60, 6 // lines in all, and of doubts
+	lines := func(text string) int { return strings.Count(text, "\n") }
+	s.textHead(b)
+	if s.Learnt != "" {
+		b.WriteString("\n" + wrap("learnt: "+s.learnt(), s.width(), indent))
+	}
+	var foot strings.Builder
+	for i, n := range append(s.ownNotes(), s.someDoubts()...) {
+		if text := wrap(n, s.width(), indent); lines(foot.String()+text) <= mostDoubts || i == 0 {
+			foot.WriteString(text)
+		}
+	}
+	const ending = 3 // the line between, and that on what is left out
+	room := most - lines(b.String()) - lines(foot.String()) - ending
+	published, own := withRows(s.of.Published), withRows(s.Tables)
+	all := slices.Concat(published, own)
+	shown := make([]string, len(all))
+	left := len(all)
+	textOf := func(t study.Table) string {
+		var b strings.Builder
+		shownText(&b, []study.Table{t}, nil, s.width())
+		return b.String()
+	}
+	var order []int // in which they get room
+	for i := range all {
+		order = append(order, i)
+	}
+	if len(own) > 0 {
+		order = slices.Insert(slices.Delete(order, len(published), len(published)+1), 0, len(published))
+	}
+	for _, i := range order {
+		text := textOf(all[i])
+		for t := all[i]; i == len(published) && lines(text) > room && len(t.Rows) > 1; text = textOf(t) {
+			t.Rows = t.Rows[:len(t.Rows)-1]
+			t.Notes = []string{fmt.Sprintf("… and %s more", plural(len(all[i].Rows)-len(t.Rows), "row"))}
+		}
+		if lines(text) <= room {
+			room -= lines(text)
+			shown[i] = text
+			left--
+		}
+	}
+	for _, text := range shown {
+		b.WriteString(text)
+	}
+	b.WriteString("\n" + foot.String())
+	more := "all doubts, and how to read the figures"
+	if left > 0 {
+		more = plural(left, "more table") + ", " + more
+	}
+	b.WriteString(wrap("--all also shows "+more+"; of results that -o kept, holdfast report FILE --all does", s.width(), indent))
+}
+
+func shownText(b *strings.Builder, tables []study.Table, picture *chart.Dots, width int) {
+	for _, t := range tables {
+		t = withReasonsApart(t)
+		fmt.Fprintf(b, "\n%s", wrap(tableTitle(t), width, indent))
+		for i, part := range fitted(t, width) {
+			if i > 0 {
+				b.WriteString("\n")
+			}
+			b.WriteString(part + "\n")
+		}
+		for _, n := range t.Notes {
+			b.WriteString(wrap("  "+n, width, indent))
+		}
+	}
+	if picture != nil {
+		fmt.Fprintf(b, "\n%s", picture.Text(width))
+	}
+}
+
+// learnt returns the sentence, with a caution where the rounds are too few for a proof.
+func (s studied) learnt() string { return s.guarded(s.Learnt) }
+
+// guarded returns a sentence that was learnt, with a caution where the rounds are too few.
+func (s sheet) guarded(learnt string) string {
+	if learnt != "" && s.Rounds < 10 {
+		return fmt.Sprintf("(from %s, a guess) %s", plural(s.Rounds, "round"), learnt)
+	}
+	return learnt
+}
+
+const notRun = "not run: "
+
+// withReasonsApart moves the reasons why something was not run from the cells to the
+// notes, each once. In a cell they would make its column too wide.
+func withReasonsApart(t study.Table) study.Table {
+	t.Notes, t.Rows = slices.Clone(t.Notes), slices.Clone(t.Rows)
+	for i, row := range t.Rows {
+		t.Rows[i] = slices.Clone(row)
+		for j, cell := range row {
+			if !strings.HasPrefix(cell, notRun) {
+				continue
+			}
+			t.Rows[i][j] = strings.TrimSuffix(notRun, ": ")
+			if !slices.Contains(t.Notes, cell) {
+				t.Notes = append(t.Notes, cell)
+			}
+		}
+	}
+	return t
+}
+
+// tableTitle returns the title, with the source of published figures.
+func tableTitle(t study.Table) string {
+	if t.Source == "" {
+		return t.Title
+	}
+	return fmt.Sprintf("%s (published: %s)", t.Title, t.Source)
+}
+
+// tableText returns a table. Its first column is aligned to the left, as are all others
+// that have text.
+func tableText(t study.Table) table.Writer {
+	return filled(newTable(rightAligned(len(t.Head), textColumns(t)...)...), t)
+}
+
+func filled(w table.Writer, t study.Table) table.Writer {
+	w.AppendHeader(cells(t.Head))
+	for _, r := range t.Rows {
+		w.AppendRow(cells(r))
+	}
+	return w
+}
+
+// textColumns returns the first column and each that has a cell that begins with a letter.
+func textColumns(t study.Table) []int {
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ("
+	columns := []int{0}
+	for i := 1; i < len(t.Head); i++ {
+		isText := func(r []string) bool { return i < len(r) && r[i] != "" && strings.ContainsAny(r[i][:1], letters) }
+		if slices.ContainsFunc(t.Rows, isText) {
+			columns = append(columns, i)
+		}
+	}
+	return columns
+}
+
+// markdown writes the same as text.
+func (s studied) markdown(b *strings.Builder) {
+	tablesMarkdown(b, "####", s.tables())
+	b.WriteString("\n")
+	for _, line := range append(s.notes(), s.doubtLines()...) {
+		fmt.Fprintf(b, "- %s\n", markdownText(line))
+	}
+	if s.Learnt != "" {
+		fmt.Fprintf(b, "\n**Learnt:** %s\n", markdownText(s.learnt()))
+	}
+}
+
+// tablesMarkdown writes tables under headings of a level.
+func tablesMarkdown(b *strings.Builder, level string, tables []study.Table) {
+	for _, t := range tables {
+		rows := t.Rows
+		t.Rows = make([][]string, len(rows))
+		for i, row := range rows {
+			for _, cell := range row {
+				t.Rows[i] = append(t.Rows[i], markdownText(cell))
+			}
+		}
+		fmt.Fprintf(b, "\n%s %s\n\n%s\n", level, markdownText(tableTitle(t)), tableText(t).RenderMarkdown())
+		if len(t.Notes) > 0 {
+			b.WriteString("\n")
+		}
+		for _, n := range t.Notes {
+			fmt.Fprintf(b, "- %s\n", markdownText(n))
+		}
+	}
+}
+
+// page is the page of a study.
+func (s studied) page() page.Page {
+	p := s.newPage()
+	p.Answer = s.said(s.learnt())
+	p.Sections = pageTables(s.tables())
+	if s.Picture != nil {
+		picture := page.Section{Title: "Picture", Charts: []page.Chart{{Picture: s.Picture.SVG(), Caption: dotsCaption + " What was published has a bar from the least to the most, or a dot."}}}
+		p.Sections = slices.Insert(p.Sections, 0, picture)
+	}
+	p.Sections = append(p.Sections, s.foot(s.notes(), studyMethod())...)
+	return p
+}
+
+func pageTables(tables []study.Table) (all []page.Section) {
+	for _, t := range tables {
+		all = append(all, page.Section{Title: tableTitle(t), Tables: []page.Table{{Head: t.Head, Rows: page.Plain(t.Rows), Notes: t.Notes}}})
+	}
+	return all
+}
+
+// studyMethod says how the arms of a study are measured.
+func studyMethod() []string {
+	return []string{
+		"Every round runs every arm once, in a new order drawn from the seed. A warm-up round comes first; it counts the system calls, which would slow a timed trial down, and is in no other figure.",
+		"What is in the clock is the arm's own, and stands in docs/studies.md. Not in it: preparing the file and the memory that it takes, a garbage collection before the trial, reading back and checking what was written, and removing it. A time counts only if the bytes were right.",
+		"The figure is the median with its distribution-free 95 % interval. A ratio is the Hodges-Lehmann estimate of the ratios of the same rounds; faster, slower and same are said only where its 95 % interval and the noise allow it, else it is not proven. No outlier is dropped.",
+	}
+}

@@ -1,0 +1,222 @@
+package study
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/stat"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/trial"
+)
+
+// A Preset is a size of run.
+type Preset struct {
+	Name   string
+	Budget time.Duration // for all, calibration included
+	Rounds int
+	Width  float64 // at which the run ends, see result.Plan; 0 runs just the rounds
+	Full   bool    // the larger matrix
+}
+
+// The names of the presets, as they stand in the results.
+const (
+	PresetQuick   = "quick"
+	PresetDefault = "default"
+	PresetFull    = "full"
+	PresetAudit   = "audit"
+)
+
+// Quick is the shortest preset: just as many rounds as it takes to prove a factor of two among
+// the usual policies. The others begin with the rounds that they say,
+// or with fewer, down to ten, on a slow disk. They go on until every ratio is known to
+// the width of [stat.Band] or the time is up.
+func Quick() Preset { return Preset{Name: PresetQuick, Budget: 10 * time.Second, Rounds: 12} }
+
+// Default is the preset of a run that names none.
+func Default() Preset {
+	return Preset{Name: PresetDefault, Budget: 50 * time.Second, Rounds: 15, Width: stat.Band}
+}
+
+// Full is the preset with the larger matrix.
+func Full() Preset {
+	return Preset{Name: PresetFull, Budget: 5 * time.Minute, Rounds: 30, Full: true, Width: stat.Band}
+}
+
+// Audit is the small form of a study: enough rounds for a verdict of each claim.
+func Audit() Preset { return Preset{Name: PresetAudit} }
+
+// A Choice is what the user may set; what is empty or zero is the preset's.
+type Choice struct {
+	Preset   Preset
+	Policies []holdfast.Policy
+	Records  []holdfast.Size
+	Writers  []int
+	Buffers  []holdfast.Size // of a study's arms
+	Count    int64           // of records in a study's arms
+	DIY      string          // the path of a student's C file that is timed beside a study's arms
+	Source   string          // the path of the file that is copied; empty: random bytes are
+	Parts    []Part          // of a study that has parts; none are the preset's
+	Only     []string        // the arms of a study that are run, by name; nil is all
+	Rounds   int             // just so many, whatever the width
+	Width    float64         // of the ratios' intervals at which the run ends
+	Budget   time.Duration
+	Seed     uint64
+	Counting trial.Counting // of system calls, in the warm-up
+	Quantile float64        // the rarest of the times of Writes that is judged, such as 0.99; 0 is none
+
+	// FileSystems are those that the run makes for itself, by name; nil is none. Each
+	// arm is asked for once for all of them.
+	FileSystems []string
+
+	// Why no file can be made cold or warm where the study runs. Empty: it can, or
+	// that is not known yet.
+	NeverCold, NeverWarm string
+	// NeverSync says likewise why no file can be synced.
+	NeverSync string
+
+	// NeverReflink says likewise why no two files can share their bytes there.
+	NeverReflink string
+
+	// Slower is how much longer a system call takes where the study runs than the plans
+	// of studies assume, as in a guest. 0 is not at all, or not known yet. PlanSlower
+	// is the same of where the arms got their sizes; 0 is Slower.
+	Slower, PlanSlower time.Duration
+
+	Setting
+}
+
+// OfStudy returns the choice with what its preset means for a study, whose arms have a
+// size of their own. The published experiments ran 20 rounds, and the quick ones prove a
+// factor of two.
+func (c Choice) OfStudy() Choice {
+	c.Preset = map[string]Preset{
+		PresetQuick:   {Name: PresetQuick, Rounds: stat.LargeRounds, Budget: 40 * time.Second},
+		PresetDefault: {Name: PresetDefault, Rounds: 10, Budget: 90 * time.Second},
+		PresetFull:    {Name: PresetFull, Rounds: 20, Budget: 15 * time.Minute, Full: true},
+		PresetAudit:   {Name: PresetAudit, Rounds: 10, Budget: 40 * time.Second},
+	}[c.Preset.Name]
+	return c
+}
+
+// SlowerInPlan is by how much longer a system call takes in the plan for the sizes of the arms.
+func (c Choice) SlowerInPlan() time.Duration { return cmp.Or(c.PlanSlower, c.Slower) }
+
+// A Setting is how all cells of a run are measured. The zero Setting is a closed
+// loop on new files, in trials of fixed length.
+type Setting struct {
+	Rate   float64      // records a second that are due, by all writers together
+	Cache  result.Cache // what the page cache shall hold of the file
+	Steady bool         // trials go on until the throughput is steady
+	Room   int64        // in bytes: the largest file of a steady trial; 0 is DefaultRoom
+}
+
+// DefaultRoom is how much a steady trial may write. On most machines it fills the
+// memory that may wait to be written, so that the disk's own speed shows. That memory
+// is 20 % of what is available, see vm.dirty_ratio.
+const DefaultRoom = 16 << 30
+
+// MaxRecord is the size of the largest record that fits into a trial.
+const MaxRecord = 64 * holdfast.MiB
+
+// TimeToTake is the time that was chosen, or the preset's.
+func (c Choice) TimeToTake() time.Duration {
+	if c.Budget > 0 {
+		return c.Budget
+	}
+	return c.Preset.Budget
+}
+
+// RoundsToRun is the number of rounds that was chosen, or the preset's; a steady run has one.
+func (c Choice) RoundsToRun() int {
+	switch {
+	case c.Rounds > 0:
+		return c.Rounds
+	case c.Steady:
+		return 1
+	}
+	return c.Preset.Rounds
+}
+
+// WidthToReach is the width of the ratios' intervals at which the run ends. It is 0 where the number of rounds is fixed.
+func (c Choice) WidthToReach() float64 {
+	switch {
+	case c.Rounds > 0 || c.Steady:
+		return 0
+	case c.Width > 0:
+		return c.Width
+	}
+	return c.Preset.Width
+}
+
+// The settings that a study may take, by the names of their flags.
+const (
+	TakesCount   = "count"
+	TakesRecord  = "record"
+	TakesBuffer  = "buffer"
+	TakesWriters = "writers"
+	TakesPolicy  = "policy"
+	TakesCache   = "cache"
+	TakesPart    = "part"
+)
+
+// SetFileSystems is the setting that lists the file systems of a run that made some.
+const SetFileSystems = "fs"
+
+// setTime is the setting of the time that was chosen, which a plan may follow though
+// its rounds are fixed.
+const setTime = "time"
+
+// setSlower is the setting of how much longer a system call took where the arms got
+// their sizes.
+const setSlower = "slower"
+
+// Settings returns what was chosen, as the results keep it.
+func (c Choice) Settings() map[string]string {
+	all := map[string]string{
+		TakesRecord: texts(c.Records), TakesBuffer: texts(c.Buffers), TakesWriters: texts(c.Writers), TakesPolicy: texts(c.Policies),
+		TakesCache: string(c.Cache), TakesPart: texts(c.Parts), "diy": c.DIY, "source": c.Source, "only": strings.Join(c.Only, "\n"),
+	}
+	all[SetFileSystems] = strings.Join(c.FileSystems, between)
+	if c.Budget > 0 {
+		all[setTime] = c.Budget.String()
+	}
+	if slower := c.SlowerInPlan(); slower > 0 {
+		all[setSlower] = slower.String()
+	}
+	if c.Count > 0 {
+		all[TakesCount] = strconv.FormatInt(c.Count, 10)
+	}
+	maps.DeleteFunc(all, func(_, text string) bool { return text == "" })
+	return all
+}
+
+// between parts the values of a setting; policies have commas of their own.
+const between = "; "
+
+func texts[T any](values []T) string {
+	var list []string
+	for _, v := range values {
+		list = append(list, fmt.Sprint(v))
+	}
+	return strings.Join(list, between)
+}
+
+// Or returns the choice, or the preset's where nothing was chosen; each value once.
+func Or[T comparable](chosen, preset []T) []T {
+	if len(chosen) == 0 {
+		return preset
+	}
+	var once []T
+	for _, v := range chosen {
+		if !slices.Contains(once, v) {
+			once = append(once, v)
+		}
+	}
+	return once
+}

@@ -1,0 +1,98 @@
+package sweep
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/stat"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
+)
+
+// A paced trial lasts for three periods of its policy, so that it shows what they cost. At
+// full speed that would be gigabytes, so its records are due at a moderate rate.
+const (
+	pacedRate  = 50_000  // records a second
+	pacedBytes = 8 << 20 // a second, at most
+
+	pacedMargin = 300 * time.Millisecond // after the third period, for its sync
+	controlTime = 400 * time.Millisecond // of a paced trial without a period
+	pacedFixed  = 50 * time.Millisecond  // about what comes before and after such a trial
+
+	// Paced trials may take pacedShare of the time, in percent. A policy for which there
+	// is no time for leastPaced trials has none.
+	pacedShare = 60
+	leastPaced = 4
+)
+
+// paced returns the workloads in which the periods of the policies fall due, under the load
+// with the fewest writers. They are each policy with a period for which there is time, and
+// its control, which never syncs and has the same buffer. One control comes again, and one
+// workload writes nothing.
+func paced(c study.Choice, loads []Workload) []Workload {
+	if len(loads) == 0 {
+		return nil
+	}
+	least := slices.MinFunc(loads, func(a, b Workload) int { return cmp.Compare(a.Writers, b.Writers) })
+	base := Workload{RecordBytes: loads[0].RecordBytes, Writers: least.Writers, Setting: c.Setting, Length: controlTime}
+	if base.Rate == 0 {
+		base.Rate = max(1, min(pacedRate, pacedBytes/float64(base.RecordBytes)))
+	}
+	var periodic []Workload
+	for _, w := range loads {
+		if period := max(w.Policy.FlushEvery, w.Policy.Sync.Every); period > 0 && w.Writers == base.Writers && w.RecordBytes == base.RecordBytes {
+			w.Setting, w.Length = base.Setting, 3*min(period, time.Hour)+pacedMargin
+			periodic = append(periodic, w)
+		}
+	}
+	slices.SortStableFunc(periodic, func(a, b Workload) int { return cmp.Compare(a.Length, b.Length) })
+	for ; len(periodic) > 0; periodic = periodic[:len(periodic)-1] {
+		all := withControls(base, periodic)
+		if pacedTrials(c, all) >= leastPaced {
+			return all
+		}
+	}
+	return nil
+}
+
+func withControls(base Workload, periodic []Workload) []Workload {
+	var all []Workload
+	seen := map[holdfast.Size]bool{}
+	for _, w := range periodic {
+		control := base
+		if control.Policy = holdfast.Buffered(w.Policy.Buffer); !seen[w.Policy.Buffer] {
+			seen[w.Policy.Buffer] = true
+			all = append(all, control)
+		}
+	}
+	twin, empty := all[0], base
+	twin.Twin, empty.Empty, empty.Cache = true, true, ""
+	return append(append(all, periodic...), twin, empty)
+}
+
+// pacedTrials returns for how many trials of each paced workload there is time.
+func pacedTrials(c study.Choice, all []Workload) int {
+	one := time.Duration(0)
+	for _, w := range all {
+		one += w.Length + pacedFixed
+	}
+	return int(c.TimeToTake() * pacedShare / 100 / max(1, one))
+}
+
+// mostPaced trials are enough for a verdict. More time is better spent on the bursts.
+const mostPaced = 2 * stat.VerdictRounds
+
+// spread returns in one of how many rounds paced cells run, so that they have n trials. It
+// leaves out rounds that would give them one more, down to the least; and if these are not
+// enough they have fewer trials.
+func spread(rounds, least, n int) (fewer, every int) {
+	n = max(1, min(n, rounds))
+	if n > 1 {
+		every = max(1, (rounds-1)/(n-1))
+		if fewer = min(rounds, every*n); fewer >= least {
+			return fewer, every
+		}
+	}
+	return rounds, (rounds + n - 1) / n
+}

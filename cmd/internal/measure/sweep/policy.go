@@ -1,0 +1,120 @@
+package sweep
+
+import (
+	"slices"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
+)
+
+// Policy is the study of what each policy costs here: records of one size,
+// appended to one file by one goroutine and by many.
+func Policy() Sweep {
+	return Sweep{
+		Name:     "policy",
+		Question: "what does each policy cost on this disk, and which one is worth it",
+		Workloads: func(c study.Choice) []Workload {
+			policies := study.Or(c.Policies, Policies())
+			sizes, writers := []holdfast.Size{128}, []int{1, 64}
+			switch {
+			case c.Steady:
+				writers = []int{1}
+			case c.Preset.Full:
+				sizes, writers = []holdfast.Size{128, 4 * holdfast.KiB}, []int{1, 8, 64}
+			}
+			var loads []Workload
+			for _, size := range study.Or(c.Records, sizes) {
+				for _, n := range study.Or(c.Writers, writers) {
+					for _, p := range policies {
+						loads = append(loads, Workload{Policy: p, RecordBytes: int64(size), Writers: n, Setting: c.Setting})
+					}
+				}
+			}
+			if c.Steady {
+				return loads
+			}
+			return append(inTurns(c, withEmpty(withTwins(loads))), paced(c, loads)...)
+		},
+	}
+}
+
+// Policies are the ones that the study compares by default. They go from the one
+// that keeps nothing back in memory to those that keep nothing from the disk.
+func Policies() []holdfast.Policy {
+	return []holdfast.Policy{
+		holdfast.Unbuffered(),
+		holdfast.Buffered(4 * holdfast.KiB),
+		holdfast.Buffered(64 * holdfast.KiB),
+		holdfast.Buffered(256 * holdfast.KiB),
+		{Buffer: 64 * holdfast.KiB, FlushEvery: 100 * time.Millisecond, Sync: holdfast.SyncEvery(time.Second)},
+		{Buffer: 64 * holdfast.KiB, Sync: holdfast.Sync{Mode: holdfast.SyncPeriodic, Bytes: 4 * holdfast.MiB}},
+		{Buffer: 64 * holdfast.KiB, Sync: holdfast.Sync{Mode: holdfast.SyncClose}},
+		holdfast.Durable(),
+		holdfast.EachDurable(),
+	}
+}
+
+// burstTurns is how many turns a burst has, see [result.Cell.Turns]: of so many short ones in a
+// row, a busy machine spares one. A machine that is so busy, or so slow, that the rounds for a verdict
+// don't fit has fewTurns, or none. How they were chosen is in docs/design/measuring.md.
+const (
+	burstTurns = 5
+	fewTurns   = 3
+)
+
+// inTurns gives them to the workloads whose Writes don't wait for the disk, and to the empty
+// ones: they are compared with each other. A sync takes longer than a disturbance, and more turns of it too much time.
+func inTurns(c study.Choice, loads []Workload) []Workload {
+	if c.Rate > 0 || !inBlocks(c, loads) {
+		return loads
+	}
+	loads = slices.Clone(loads) // the long ones have none
+	for i := range loads {
+		if !loads[i].durable() {
+			loads[i].Turns = burstTurns
+		}
+	}
+	return loads
+}
+
+// withTwins repeats two workloads of the first group under second names. One works in
+// memory. It is the fixed buffer of 64 KiB if there is one, because most others are
+// compared with its like. Else it is the first that never waits for the disk. The other
+// waits for the disk: a group commit if it is there, else the first of its kind.
+func withTwins(loads []Workload) []Workload {
+	first := func(is ...func(Workload) bool) int {
+		for _, is := range is {
+			if at := slices.IndexFunc(loads, is); at >= 0 {
+				return at
+			}
+		}
+		return -1
+	}
+	twinned := loads
+	for _, at := range []int{
+		first(func(w Workload) bool { return w.Policy == holdfast.Buffered(64*holdfast.KiB) }, func(w Workload) bool { return w.Policy.Sync.Mode <= holdfast.SyncClose }),
+		first(func(w Workload) bool { return w.Policy.Sync.Mode == holdfast.SyncGroup }, func(w Workload) bool { return w.Policy.Sync.Waits() },
+			func(w Workload) bool { return w.Policy.Sync.Mode == holdfast.SyncPeriodic }),
+	} {
+		if at >= 0 {
+			twin := loads[at]
+			twin.Twin = true
+			twinned = append(twinned, twin)
+		}
+	}
+	return twinned
+}
+
+// withEmpty adds one workload for each load that writes nothing.
+func withEmpty(loads []Workload) []Workload {
+	seen := map[string]bool{}
+	for _, w := range slices.Clone(loads) {
+		w.Twin, w.Empty, w.Policy, w.Cache = false, true, holdfast.Unbuffered(), ""
+		if !seen[w.Name()] {
+			seen[w.Name()] = true
+			loads = append(loads, w)
+		}
+	}
+	return loads
+}

@@ -1,0 +1,110 @@
+package trial
+
+import (
+	"errors"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
+	"github.com/holdfast-go/holdfast/internal/sys"
+)
+
+// The work of a control. Each of its times is the median of single ones, so that one stall is
+// not in it.
+const (
+	controlLoops = 51
+	controlTurns = 1_000_000
+
+	controlBlock  = 4 << 10
+	controlWrites = 2048
+	controlFile   = 512 // after so many writes the file is emptied: a small disk must hold it
+
+	// At least leastSyncs, and more until controlTime is over.
+	leastSyncs, mostSyncs = 5, 64
+	controlTime           = 40 * time.Millisecond
+
+	// ControlBytes is how much a control writes.
+	ControlBytes = controlBlock * (controlWrites + mostSyncs + memoryWrites*(controlFile+mostSyncs))
+)
+
+// emptyLoop returns how long it takes.
+func emptyLoop() time.Duration {
+	begun := time.Now()
+	for range controlTurns { // Go's compiler leaves it in
+	}
+	return max(1, time.Since(begun))
+}
+
+// Control measures what has none of our code in it: a loop that does nothing, write(2) and
+// fdatasync(2), on a file of its own.
+func (g *WorkDir) Control() (c result.Control, err error) {
+	if err := PrepareMemory(g.dir, controlBlock*(controlFile+mostSyncs)); err != nil {
+		return c, err
+	}
+	path, err := g.fresh()
+	if err != nil {
+		return c, err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return c, err
+	}
+	defer func() {
+		err = errors.Join(err, f.Close(), os.Remove(path))
+		g.quiesce()
+	}()
+	h, err := sys.NewHandle(f)
+	if err != nil {
+		return c, err
+	}
+	g.quiesce()
+	var took []time.Duration
+	timed := func(do func() error) error {
+		begun := time.Now()
+		err := do()
+		took = append(took, max(1, time.Since(begun)))
+		return err
+	}
+	middle := func() time.Duration {
+		slices.Sort(took)
+		m := took[len(took)/2]
+		took = took[:0]
+		return m
+	}
+	for range controlLoops {
+		took = append(took, emptyLoop())
+	}
+	c.Loop = middle()
+	block := make([]byte, controlBlock)
+	write := func() error { _, err := f.Write(block); return err }
+	for i := range controlWrites {
+		if i%controlFile == 0 {
+			_, err := f.Seek(0, io.SeekStart)
+			if err = errors.Join(err, f.Truncate(0)); err != nil {
+				return c, err
+			}
+		}
+		if err := timed(write); err != nil {
+			return c, err
+		}
+	}
+	c.Write = middle()
+	for begun := time.Now(); len(took) < leastSyncs || len(took) < mostSyncs && time.Since(begun) < controlTime; {
+		if err := write(); err != nil {
+			return c, err
+		}
+		if err := timed(func() error {
+			err := h.Datasync()
+			if errors.Is(err, errors.ErrUnsupported) {
+				err = f.Sync()
+			}
+			return err
+		}); err != nil {
+			return c, err
+		}
+	}
+	c.Fdatasync = middle()
+	return c, nil
+}

@@ -1,0 +1,231 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
+)
+
+// A Cell is one thing to measure: its name and labels, and what runs it once.
+type Cell struct {
+	result.Cell
+	// Run measures the cell once on files of its own on g and leaves none there.
+	// The warm-up is in no figure: it may be shorter, and count system calls.
+	Run func(ctx context.Context, g *WorkDir, warmUp bool) (result.Measurement, error)
+
+	Estimate time.Duration // of one Run, with its check
+}
+
+// On returns a cell that always runs on workDir, not on the matrix's directory. It may be
+// called before the matrix runs. The caller closes workDir.
+func (c Cell) On(workDir *WorkDir) Cell {
+	run := c.Run
+	c.Run = func(ctx context.Context, _ *WorkDir, warmUp bool) (result.Measurement, error) {
+		return run(ctx, workDir, warmUp)
+	}
+	return c
+}
+
+// A Matrix says what is run: randomised complete blocks. Every round runs every
+// cell once, in a new order that only the seed and the round's number decide.
+// Round 0 comes first, warms the machine up and is in no figure.
+//
+// A cell with an Every runs in round 1 and in each that is so many further.
+//
+// It ends after Rounds of them or, with a Settled, by the stop rule. The rule ends it
+// once Settled returns true, after however many rounds, after MostRounds, or at the Limit.
+type Matrix struct {
+	Cells  []Cell
+	Rounds int
+	Seed   uint64
+
+	// Settled returns whether the trials that Done has seen are enough. Run calls it
+	// after whole rounds, at first after each. Nil: there are exactly Rounds.
+	Settled func() bool
+
+	// Limit is how long the run may take before it starts no further round;
+	// 0 is no limit. One round is always run.
+	Limit time.Duration
+
+	// MostRounds bounds a run with a Settled, because of the bytes that it may write. 0 is
+	// no bound.
+	MostRounds int
+
+	// Fresh is called before each round but the warm-up. Nil: nothing is.
+	Fresh func(ctx context.Context, g *WorkDir, round int) error
+
+	// Before is the number of the last round that was begun in an earlier part of the
+	// run. Whole is how many of its rounds are whole: the run goes on after them, with
+	// a warm-up of its own.
+	Before, Whole int
+}
+
+// Order returns the indices of a round's cells, in the order in which they run.
+func (m Matrix) Order(round int) []int {
+	order := rand.New(rand.NewPCG(m.Seed, uint64(round))).Perm(len(m.Cells))
+	return slices.DeleteFunc(order, func(i int) bool { return !m.Cells[i].RunsIn(round) })
+}
+
+// Estimate returns how long the matrix takes, or the rest of it after Whole rounds.
+func (m Matrix) Estimate() time.Duration {
+	all := time.Duration(0)
+	for round := 0; round <= max(1, m.Rounds-m.Whole); round++ {
+		for _, c := range m.Cells {
+			if c.RunsIn(round) && (round > 0 || c.Every == 0) { // the warm-up of a paced cell is short
+				all += c.Estimate
+			}
+		}
+	}
+	return all
+}
+
+// trials returns how many trials the first rounds have, with the warm-up.
+func (m Matrix) trials(rounds int) int {
+	n := 0
+	for round := range rounds + 1 {
+		n += len(m.Order(round))
+	}
+	return n
+}
+
+// A Step is what a watcher receives before each trial.
+type Step struct {
+	Round, Rounds int // without those that an earlier part of the run left unfinished
+	Trial, Trials int // this one's number, from 1, of all
+	Cell          result.Cell
+	Left          time.Duration // estimated, this trial included
+
+	// Open means that the run may end before Rounds and go on beyond them. Then
+	// Trials is a lower bound, and Left an upper bound.
+	Open bool
+}
+
+// A Watcher follows a run. An error from Done stops it.
+type Watcher interface {
+	Begin(Step)
+	Done(result.Trial) error
+}
+
+// A Stop says why a run ended without an error.
+type Stop string
+
+const (
+	AllRounds Stop = "rounds"  // there are Rounds of them
+	IsSettled Stop = "settled" // Settled returned true
+	AtLimit   Stop = "limit"
+)
+
+// Run runs the matrix on g. It returns the number of whole rounds, those of Whole
+// included, and why it stopped. After an error it returns the first one, or ctx's if ctx
+// was cancelled.
+func (m Matrix) Run(ctx context.Context, g *WorkDir, w Watcher) (rounds int, stop Stop, err error) {
+	run := &running{Matrix: m, workDir: g, watcher: w, begun: time.Now(), left: m.Estimate(), ask: 1}
+	if err := run.round(ctx, 0); err != nil {
+		return m.Whole, "", err
+	}
+	for rounds = m.Whole; ; rounds++ {
+		if stop := run.stop(rounds); stop != "" {
+			return rounds, stop, nil
+		}
+		if err := run.round(ctx, m.Before+1+rounds-m.Whole); err != nil {
+			return rounds, "", err
+		}
+	}
+}
+
+// stop returns why no round must follow, or nothing if one must.
+func (r *running) stop(rounds int) Stop {
+	fresh := rounds - r.Whole
+	switch {
+	case r.Settled == nil && rounds >= r.Rounds, r.Settled != nil && (fresh >= mostRounds || r.MostRounds > 0 && rounds >= r.MostRounds):
+		return AllRounds
+	case r.Settled != nil && rounds >= r.ask:
+		if r.Settled() {
+			return IsSettled
+		}
+		r.ask = rounds + 1 + rounds/20
+	}
+	if fresh > 0 && r.Limit > 0 {
+		// One more round would take as long as those so far and the warm-up.
+		if spent := time.Since(r.begun); spent+spent/time.Duration(fresh+1) > r.Limit {
+			return AtLimit
+		}
+	}
+	return ""
+}
+
+// mostRounds ends a run that its rule never ends. By then the rule takes longer than a round, and
+// the machine changes more than the intervals narrow.
+const mostRounds = 1000
+
+type running struct {
+	Matrix
+	workDir *WorkDir
+	watcher Watcher
+	begun   time.Time
+	trials  int
+	ask     int           // call Settled from that many rounds on: it takes longer with more rounds
+	left    time.Duration // by the estimates
+	timed   time.Time     // when round 1 began; counting made round 0 slower
+	planned time.Duration // the estimates of the trials that are done since
+}
+
+func (r *running) round(ctx context.Context, round int) error {
+	if round > 0 && r.timed.IsZero() {
+		r.timed, r.planned = time.Now(), 0
+	}
+	if round > 0 && r.Fresh != nil {
+		if err := r.Fresh(ctx, r.workDir, round); err != nil {
+			return errors.Join(ctx.Err(), err)
+		}
+	}
+	for position, i := range r.Order(round) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := r.trial(ctx, r.Cells[i], round, position+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *running) trial(ctx context.Context, c Cell, round, position int) error {
+	r.trials++
+	r.watcher.Begin(Step{
+		Round: max(0, round-(r.Before-r.Whole)), Rounds: r.Rounds, Open: r.Settled != nil,
+		Trial: r.trials, Trials: max(r.trials, r.Matrix.trials(r.Rounds-r.Whole)),
+		Cell: c.Cell, Left: r.timeLeft(),
+	})
+	start := time.Since(r.begun)
+	m, err := c.Run(ctx, r.workDir, round == 0)
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return fmt.Errorf("%s, round %d: %w", c.Name, round, err)
+	}
+	if round > 0 || c.Every == 0 {
+		r.left, r.planned = r.left-c.Estimate, r.planned+c.Estimate
+	}
+	return r.watcher.Done(result.Trial{Cell: c.Name, Round: round, Position: position, StartNs: start, Measurement: m})
+}
+
+// timeLeft corrects the estimates by how well they have held so far. At first it gives
+// them more weight than a few trials.
+func (r *running) timeLeft() time.Duration {
+	if r.Settled != nil && r.Limit > 0 {
+		return max(0, r.Limit-time.Since(r.begun))
+	}
+	if r.timed.IsZero() {
+		return r.left
+	}
+	belief := r.Estimate()/5 + 1
+	held := float64(time.Since(r.timed)+belief) / float64(r.planned+belief)
+	return time.Duration(float64(r.left) * held)
+}

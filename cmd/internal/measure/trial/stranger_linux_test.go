@@ -1,0 +1,115 @@
+package trial
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/isolate"
+	"github.com/holdfast-go/holdfast/internal/workdir"
+)
+
+const attackRounds = 200
+
+// plantVictim makes a directory of root with files as a work directory has them.
+func plantVictim(t *testing.T) string {
+	t.Helper()
+	return leave(t, t.TempDir(), "victim", "1", "2", "3", "memory-4095")
+}
+
+// isVictim reports whether a victim is as it was made: each file has its name in it.
+func isVictim(t *testing.T, victim string) bool {
+	t.Helper()
+	names := []string{"1", "2", "3", "memory-4095"}
+	for _, name := range names {
+		if text, err := os.ReadFile(filepath.Join(victim, name)); err != nil || string(text) != name {
+			return false
+		}
+	}
+	return len(listing(t, victim)) == 1+len(names)
+}
+
+// led runs what root does, in rounds, in a directory whose owner exchanges all in it
+// for a link to the victim. The exchange begins when the directory was prepared.
+func led(t *testing.T, prepare, do func(parent string)) {
+	t.Helper()
+	victim := plantVictim(t)
+	lost, exchanged := 0, 0
+	for range attackRounds {
+		parent := isolate.Public(t, true)
+		link := filepath.Join(parent, "zz-link")
+		if err := os.Symlink(victim, link); err != nil {
+			t.Fatal(err)
+		}
+		prepare(parent)
+		stop := isolate.ExchangingAll(t, parent, link)
+		do(parent)
+		exchanged += stop()
+		if !isVictim(t, victim) {
+			lost++
+			victim = plantVictim(t)
+		}
+	}
+	t.Logf("%d exchanges in %d rounds", exchanged, attackRounds)
+	if lost > 0 {
+		t.Errorf("in %d of %d rounds root has changed what a stranger led it to", lost, attackRounds)
+	}
+}
+
+func TestAWorkDirIsWhereNoStrangerLeadsIt(t *testing.T) {
+	opened := 0
+	led(t, func(string) {}, func(parent string) {
+		g, err := OpenWorkDir(parent, true)
+		if err != nil {
+			return // it was led elsewhere before it was open
+		}
+		opened++
+		for range 5 {
+			path, err := g.fresh()
+			if err == nil {
+				err = os.WriteFile(path, nil, 0o600)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		_ = g.Close() // it is perhaps not under its name
+	})
+	if opened == 0 {
+		t.Error("no work directory could be opened")
+	}
+}
+
+func TestALeftoverIsRemovedWhereNoStrangerLeadsIt(t *testing.T) {
+	removed := 0
+	led(t, func(parent string) { leave(t, parent, "holdfast-bench-1", "1", "2") }, func(parent string) {
+		if ok, _ := RemoveLeftover(parent, "holdfast-bench-1"); ok {
+			removed++
+		}
+	})
+	if removed == 0 {
+		t.Error("none was removed")
+	}
+}
+
+// TestAWorkDirOfAStrangerIsNoLeftover has one that nobody has locked, with all that a run makes.
+func TestAWorkDirOfAStrangerIsNoLeftover(t *testing.T) {
+	parent := isolate.Public(t, false)
+	dir := filepath.Join(parent, "holdfast-bench-1")
+	isolate.AsStranger(t, func() error {
+		return errors.Join(os.Mkdir(dir, 0o755), os.WriteFile(filepath.Join(dir, "1"), nil, 0o644))
+	})
+	var foreign *workdir.ForeignError
+	if names, err := Leftovers(parent); len(names) > 0 || !errors.As(err, &foreign) {
+		t.Errorf("left are %q, %v", names, err)
+	}
+	if removed, err := RemoveLeftover(parent, "holdfast-bench-1"); removed || !errors.As(err, &foreign) || foreign.Dir != dir {
+		t.Errorf("removed: %v, %v", removed, err)
+	}
+	if !slices.ContainsFunc(listing(t, parent), func(path string) bool { return strings.HasSuffix(path, "/1") }) {
+		t.Error("it was emptied")
+	}
+}

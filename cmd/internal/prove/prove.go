@@ -1,0 +1,801 @@
+// Package prove is the command prove: it crashes what writes, and shows what was lost beside what
+// was promised.
+package prove
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/internal/cli"
+	"github.com/holdfast-go/holdfast/cmd/internal/place"
+	"github.com/holdfast-go/holdfast/internal/crash/powercut"
+	"github.com/holdfast-go/holdfast/internal/crash/prove"
+	"github.com/holdfast-go/holdfast/internal/sys"
+)
+
+// A proof is what the arguments of prove say.
+type proof struct {
+	prove.Options
+	output      string
+	replay      string
+	kinds       []string
+	look        string
+	statesGiven bool
+	command     string
+	read        string
+	eio, trace  bool
+	started     place.Starter
+	kernel      string // the name of started, if it is to be started
+}
+
+// childCommand is the command that level kill runs this program as.
+const childCommand = "proven-process"
+
+// New is the command. Level power can start a kernel.
+func New(started place.Starter) *cobra.Command {
+	var names []string
+	for six := range slices.Chunk(WorkloadNames(), 6) { // a line of six
+		names = append(names, strings.Join(six, ", "))
+	}
+	p := &proof{Options: prove.Options{States: 100_000, Time: 45 * time.Second}, started: started}
+	cmd := &cobra.Command{
+		Use: "prove [flags]",
+		Long: `Prove writes under each policy, crashes that again and again, and compares what is
+left with what had been acknowledged. A record that was acknowledged and is gone is
+a broken promise: exit code 1. Others may be lost, as far as the policy allows.
+
+Level memory cuts the power of a disk in memory, at every step and in every way. Level
+kill kills real processes, which takes their memory only. Level fault makes the system
+calls of real processes fail, one at a time, and judges what they say too. Level hostile
+exchanges the directory for a link while files are replaced, and looks who may read them.
+Level power cuts the power of real file systems, which replay their journals; that takes
+root. For others it cuts that of posix, a model of the least that POSIX promises.
+With --kernel uml it does so inside User-Mode Linux, for any user: a guest kernel, which
+has its own file systems (f2fs, jfs, nilfs2, reiserfs) and its programs from here.
+But for hostile, each is run a second time on what a crash left. At each level a plain correct
+program must lose nothing and liars must be caught, or all verdicts are "not known".
+
+With --cmd it crashes your own program: see docs/prove.md. The workloads are
+` + strings.Join(names, ",\n") + ".",
+		Example: `  holdfast prove --time 20s
+  holdfast prove --policy durable --workload writer --level memory --states 20000`,
+		Annotations: cli.Exits(map[int]string{cli.ExitNotMet: "a promise is broken", cli.ExitNotKnown: "no promise is seen to be broken, and some are not known"}),
+		Args:        cli.NoArguments,
+		RunE:        func(cmd *cobra.Command, _ []string) error { return p.run(cmd) },
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.Var(cli.Many("policy", &p.Policies, holdfast.ParsePolicy), "policy", "a policy to prove; may be given again (default: some of the\ngenerated ones, others with each seed)")
+	f.Var(cli.List("names", &p.Workloads, parseWorkload), "workload", "what writes, such as writer,wal (default: all that are above)")
+	f.Var(cli.List("list", &p.Levels, parseLevel), "level", "memory, kill, fault, hostile, power or all (default: all; of --cmd: kill)")
+	f.Var(cli.Once("duration", &p.Time, cli.ParseTime(time.Millisecond)), "time", "about how long it may take in all (default 45s, or 5m for all\npolicies)")
+	f.VarP(cli.Once("file", &p.output, cli.NewLines("results.jsonl --proof proof.jsonl")), "output", "o", "write each verdict to a new file, as a line of JSON")
+	f.BoolVar(&p.All, "all", false, "judge under all generated policies, and print a row for each verdict")
+	f.Var(cli.Once("file:line", &p.replay, cli.Given), "replay", "judge the failing state of a line of such a file again, and nothing else")
+	f.Var(cli.Once("command", &p.look, cli.Given), "look", "with --replay, at level power: run this where the state is")
+	f.Var(cli.List("list", &p.kinds, parseKind), "fs", "the file systems of level power\n(default: ext4, xfs, btrfs; without root: posix, a model)")
+	f.Var(cli.Once("name", &p.kernel, p.parseKernel), "kernel", "level power inside User-Mode Linux (uml), which has more file systems and\nneeds no root")
+	f.Var(cli.Once("command", &p.command, cli.Given), "cmd", "crash this program, which prints \"ack N\" lines, in an empty directory")
+	f.Var(cli.Once("command", &p.read, cli.Given), "read", "prints the numbers of the records that the program has, a line each")
+	f.Var(cli.Once("number", &p.States, cli.ParseBetween(1, 1_000_000_000, "can't be judged")), "states", "how many states to judge for each workload and policy, at levels memory\nand power (default 100000, and 120 that are mounted)")
+	f.Var(cli.Once("number", &p.Seed, cli.ParseSeed), "seed", "the seed of what is chosen by chance (default: a new one)")
+	f.StringVar(&p.Dir, "dir", "", "where levels kill, fault and hostile write\n(default: that of temporary files)")
+	f.BoolVar(&p.eio, "eio", false, "at level power: the disk answers EIO to one write. Show what two syncs\nreturn then, and what is left")
+	f.BoolVar(&p.trace, "trace", false, "at level power: show what one sync sends to the disk")
+	cli.InGroup(f, "Your own program", "cmd", "read")
+	cli.InGroup(f, "What file systems do, which judges nothing", "eio", "trace")
+	cli.InGroup(f, "What is chosen", "fs", "kernel", "look", "states", "seed", "dir")
+	return cmd
+}
+
+// NewChild is the hidden command that level kill runs.
+func NewChild() *cobra.Command {
+	return &cobra.Command{
+		Use:    childCommand,
+		Short:  "do the work of a process that prove kills",
+		Hidden: true,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := powercut.Process(args, prove.Options{Child: thisProgram}); err != nil {
+				return cli.Misuse("prove calls this command itself", "%w", err)
+			}
+			return nil
+		},
+	}
+}
+
+// WorkloadNames are those of --workload.
+func WorkloadNames() (names []string) {
+	for _, w := range prove.Workloads() {
+		if w.Control == "" {
+			names = append(names, w.Name)
+		}
+	}
+	return names
+}
+
+func parseWorkload(text string) (*prove.Workload, error) {
+	w := prove.Find(text)
+	if w == nil || w.Control != "" {
+		return nil, fmt.Errorf("%q is no workload; use %s", text, strings.Join(WorkloadNames(), ", "))
+	}
+	return w, nil
+}
+
+// allLevels stands for every level that there is.
+const allLevels prove.Level = "all"
+
+func parseLevel(text string) (prove.Level, error) {
+	level := prove.Level(text)
+	if level != allLevels && !slices.Contains(prove.Levels, level) {
+		return "", fmt.Errorf("%q is no level; use memory, kill, fault, hostile, power or all", text)
+	}
+	return level, nil
+}
+
+func parseKind(text string) (string, error) {
+	if !slices.Contains(powercut.Kinds, text) {
+		return "", fmt.Errorf("%q is no file system whose power can be cut; use %s", text, strings.Join(powercut.Kinds, ", "))
+	}
+	return text, nil
+}
+
+func (p *proof) run(cmd *cobra.Command) error {
+	changed := cmd.Flags().Changed
+	if p.eio || p.trace {
+		return p.show(cmd)
+	}
+	if p.replay != "" {
+		p.removeStale(cmd.ErrOrStderr())
+		return p.again(cmd.Context(), cmd.OutOrStdout())
+	}
+	if p.look != "" {
+		return cli.Misuse("add --replay FILE:LINE", "--look runs where a failing state is mounted, and none was named")
+	}
+	if changed("cmd") != changed("read") {
+		return cli.Misuse("give both, such as --cmd ./writer --read 'cat log'", "--cmd and --read go together: one writes, the other prints what is there")
+	}
+	for _, name := range []string{"policy", "workload"} {
+		if changed("cmd") && changed(name) {
+			return cli.Misuse("leave it out", "--%s says nothing about the program of --cmd", name)
+		}
+	}
+	if p.kernel != "" && len(p.Levels) == 0 {
+		p.Levels = []prove.Level{prove.PowerCut}
+	}
+	if changed("cmd") && changed("states") && !slices.Contains(p.Levels, prove.PowerCut) {
+		return cli.Misuse("add --level power, or leave it out", "--states counts what level power judges of the program of --cmd")
+	}
+	for _, level := range []prove.Level{prove.Memory, prove.Hostile} {
+		if changed("cmd") && slices.Contains(p.Levels, level) {
+			return cli.Misuse("use --level kill, fault or power", "--level %s says nothing about the program of --cmd", level)
+		}
+	}
+	if err := cli.IsFree("-o", p.output); err != nil {
+		return err
+	}
+	if err := p.hasRoom(); err != nil {
+		return err
+	}
+	p.removeStale(cmd.ErrOrStderr())
+	if !changed("seed") {
+		p.Seed = rand.Uint64()
+	}
+	if changed("cmd") && len(p.Levels) == 0 {
+		p.Levels = []prove.Level{prove.Kill}
+	} else if changed("cmd") && slices.Contains(p.Levels, allLevels) {
+		p.Levels = []prove.Level{prove.Kill, prove.Fault}
+	}
+	p.statesGiven = changed("states")
+	if p.All && !changed("time") && !changed("cmd") {
+		p.Time = 5 * time.Minute
+	}
+	if err := p.complete(cmd.Context(), cmd.ErrOrStderr()); err != nil {
+		return err
+	}
+	var verdicts []*prove.Verdict
+	var err error
+	if changed("cmd") {
+		for _, level := range p.Levels {
+			var v *prove.Verdict
+			if err == nil && level == prove.PowerCut {
+				o := p.Options
+				o.Levels, o.Workloads, o.Program = []prove.Level{level}, nil, &prove.Program{Command: p.command, Read: p.read}
+				var found []*prove.Verdict
+				found, err = prove.Prove(cmd.Context(), o)
+				verdicts = append(verdicts, found...)
+			} else if err == nil {
+				v, err = prove.Program{Command: p.command, Read: p.read, Dir: p.Dir, Time: min(p.Time, 10*time.Second), Seed: p.Seed, Level: level}.Prove(cmd.Context())
+				verdicts = append(verdicts, v)
+			}
+		}
+	} else {
+		verdicts, err = prove.Prove(cmd.Context(), p.Options)
+	}
+	if err != nil {
+		if cmd.Context().Err() != nil {
+			return &cli.Refusal{Code: cli.ExitInterrupted, Err: errors.New("interrupted: nothing is proven"), Hint: "all that it made is removed"}
+		}
+		return &cli.Refusal{Code: cli.ExitCannot, Err: err, Hint: cli.DiskHint(err)}
+	}
+	return p.report(cmd.OutOrStdout(), verdicts)
+}
+
+// removeStale removes what killed runs have left. What it can't remove is said, and ends nothing.
+func (p *proof) removeStale(stderr io.Writer) {
+	if err := p.RemoveStale(); err != nil {
+		cli.Say(stderr, "%s", cli.OneLine(err.Error()))
+	}
+}
+
+// leastOpen is how many files and pipes the levels have open at a time. Without them not even what was made
+// could be removed.
+const leastOpen = 64
+
+// hasRoom refuses, before anything is made, where there is no directory to work in or too few files can be open.
+func (p *proof) hasRoom() error {
+	if info, err := os.Stat(cmp.Or(p.Dir, ".")); err != nil || !info.IsDir() {
+		return cli.Misuse("name a directory that exists", "--dir %s: there is no such directory", p.Dir)
+	}
+	if _, err := os.Stat(os.TempDir()); err != nil {
+		return cli.Misuse("set TMPDIR to a directory that exists", "the directory of temporary files, %s, does not exist", os.TempDir())
+	}
+	if err := canOpen(leastOpen); err != nil {
+		return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("prove needs %d files that are open at a time: %w", leastOpen, cli.Cause(err)), Hint: cli.DiskHint(err)}
+	}
+	return nil
+}
+
+// writesFit refuses a disk that the workloads could fill. What a program of --cmd takes is not known.
+func (p *proof) writesFit() error {
+	need := int64(16 << 20) // twice of what was seen of all that are run at a time
+	if slices.Contains(p.Workloads, prove.Find("copy-resume")) {
+		need += 3 * 32 << 20 // under three policies a file of 8 MiB, four times
+	}
+	if p.command != "" || !slices.ContainsFunc(p.Levels, func(l prove.Level) bool { return l != prove.Memory && l != prove.PowerCut }) {
+		return nil
+	}
+	dir := cmp.Or(p.Dir, os.TempDir())
+	free, err := sys.FreeSpace(dir)
+	if err != nil || free >= need { // where it is not known, a full disk ends it
+		return nil
+	}
+	err = fmt.Errorf("prove writes up to %s, and %s has %s free", cli.BytesText(need), dir, cli.BytesText(free))
+	return &cli.Refusal{Code: cli.ExitCannot, Err: err, Hint: "free some space, name a directory on another disk by --dir, or use --level memory"}
+}
+
+// canOpen returns nil if so many files can be opened.
+func canOpen(count int) error {
+	for range count {
+		f, err := os.Open(os.DevNull)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+	}
+	return nil
+}
+
+// complete fills in what was not given.
+func (p *proof) complete(ctx context.Context, stderr io.Writer) error {
+	if len(p.Levels) == 0 {
+		p.Levels = []prove.Level{allLevels}
+	}
+	all := slices.Contains(p.Levels, allLevels)
+	if all {
+		p.Levels = slices.Clone(prove.Levels)
+	}
+	lacking := map[prove.Level]string{prove.Kill: prove.CanKill}
+	if slices.Contains(p.Levels, prove.Fault) || slices.Contains(p.Levels, prove.Hostile) {
+		lacking[prove.Fault] = prove.CanSupervise(exec.Command("true"))
+		lacking[prove.Hostile] = lacking[prove.Fault]
+	}
+	for level, why := range lacking {
+		switch {
+		case why == "" || !slices.Contains(p.Levels, level):
+		case all:
+			cli.Say(stderr, "level %s is left out: %s", level, why)
+			p.Levels = slices.DeleteFunc(p.Levels, func(l prove.Level) bool { return l == level })
+		default:
+			return cli.Misuse("use --level memory", "level %s can't be had: %s", level, why)
+		}
+	}
+	if len(p.Workloads) == 0 {
+		p.Workloads, p.Commands = prove.Workloads(), commandLines()
+	}
+	if err := p.writesFit(); err != nil {
+		return err
+	}
+	p.Self = func(ctx context.Context, args ...string) *exec.Cmd { return place.ThisProgram(ctx, args...) }
+	p.Child = thisProgram
+	return p.completePower(ctx, stderr, all)
+}
+
+// completePower decides what level power does. A file system that can't be had is left out if it
+// was not asked for.
+func (p *proof) completePower(ctx context.Context, stderr io.Writer, all bool) error {
+	policies, states := p.Policies, p.States
+	if len(policies) == 0 {
+		policies = []holdfast.Policy{holdfast.Durable()} // level power: the others promise less at a power cut
+	}
+	if !slices.Contains(p.Levels, prove.PowerCut) {
+		if p.kinds != nil {
+			return cli.Misuse("add --level power", "--fs chooses what level power mounts, and that level is not run")
+		}
+		if p.kernel != "" {
+			return cli.Misuse("add --level power", "--kernel is where level power mounts, and that level is not run")
+		}
+		return nil
+	}
+	if p.kernel != "" {
+		return p.completeInside(ctx, policies)
+	}
+	here, err := p.powerKinds(ctx, stderr, all)
+	if err != nil {
+		return err
+	}
+	if len(here) == 0 && p.kinds == nil {
+		if err := powercut.Can(ctx, p.Options, powercut.Model); err == nil {
+			here = []string{powercut.Model}
+			cli.Say(stderr, "level power judges a model of what POSIX promises instead")
+		} else {
+			cli.Say(stderr, "level power is left out on %v", err)
+		}
+	}
+	switch {
+	case len(here) > 0:
+	case all:
+		p.Levels = slices.DeleteFunc(p.Levels, func(l prove.Level) bool { return l == prove.PowerCut })
+	default:
+		return cli.Misuse("run as root, or use --level memory,kill", "level power can't be had")
+	}
+	mounted := slices.DeleteFunc(slices.Clone(here), func(kind string) bool { return kind == powercut.Model })
+	model := len(mounted) < len(here)
+	p.Power = func(ctx context.Context, o prove.Options, most time.Duration) (all []*prove.Verdict, err error) {
+		o.Policies = policies
+		if o.States = states; len(mounted) > 0 {
+			if !p.statesGiven {
+				o.States = powerStates
+			}
+			if model {
+				most /= 2
+			}
+			all, err = powercut.Run(ctx, o, mounted, most)
+		}
+		if o.States = states; model && err == nil {
+			var more []*prove.Verdict
+			if o.Program != nil && !p.statesGiven {
+				o.States = programStates
+			}
+			more, err = powercut.Run(ctx, o, []string{powercut.Model}, most)
+			all = append(all, more...)
+		}
+		return all, err
+	}
+	return nil
+}
+
+// powerKinds are the file systems of level power. One that can't be had is left out if it was
+// not asked for.
+func (p *proof) powerKinds(ctx context.Context, stderr io.Writer, all bool) (here []string, err error) {
+	kinds := p.kinds
+	if len(kinds) == 0 {
+		kinds = powercut.Kinds[:3]
+		if all {
+			kinds = kinds[:1] // --time is short
+		}
+	}
+	for _, kind := range kinds {
+		if err := powercut.Can(ctx, p.Options, kind); err == nil {
+			here = append(here, kind)
+		} else if p.kinds != nil {
+			hint := "run as root, or leave it out of --fs"
+			if kind == powercut.Model {
+				hint = "it takes /dev/fuse that this user may open, and user namespaces; or leave it out of --fs"
+			}
+			return nil, cli.Misuse(hint, "level power can't be had on %w", err)
+		} else {
+			cli.Say(stderr, "level power is left out on %v: what a power cut leaves of %s is not known", err, kind)
+		}
+	}
+	return here, nil
+}
+
+// show prints what file systems do, and judges nothing.
+func (p *proof) show(cmd *cobra.Command) error {
+	name := "--eio"
+	if p.trace {
+		name = "--trace"
+	}
+	var other string
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if !slices.Contains([]string{"eio", "trace", "fs", "level"}, f.Name) {
+			other = f.Name
+		}
+	})
+	switch {
+	case p.eio && p.trace:
+		return cli.Misuse("run it twice", "--eio and --trace show different things")
+	case other != "":
+		return cli.Misuse("leave it out", "%s judges nothing, and takes no --%s", name, other)
+	case p.Levels != nil && !slices.Equal(p.Levels, []prove.Level{prove.PowerCut}):
+		return cli.Misuse("use --level power, or leave it out", "%s is of level power alone", name)
+	}
+	if slices.Contains(p.kinds, powercut.Model) {
+		return cli.Misuse("leave it out of --fs", "%s shows what file systems do, and %s is none", name, powercut.Model)
+	}
+	kinds, err := p.powerKinds(cmd.Context(), cmd.ErrOrStderr(), false)
+	if err != nil {
+		return err
+	}
+	if len(kinds) == 0 {
+		return cli.Misuse("run as root", "%s can't be had", name)
+	}
+	out := cmd.OutOrStdout()
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	o := prove.Options{Child: thisProgram, Dir: p.Dir}
+	if p.eio {
+		var refusals []powercut.Refusal
+		if refusals, err = powercut.ShowRefusals(cmd.Context(), o, kinds); len(refusals) > 0 {
+			fmt.Fprint(out, "A program writes a record and syncs twice. The disk answers EIO to the first write of it:\n\n")
+			fmt.Fprintln(table, "file system\tthe record is\tfirst sync\tsecond sync\tread then\tread after a remount")
+		}
+		for _, x := range refusals {
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", x.FS, x.Writes, x.First, x.Second, x.Before, x.After)
+		}
+	} else {
+		var syncs []powercut.Sync
+		if syncs, err = powercut.ShowSyncs(cmd.Context(), o, kinds); len(syncs) > 0 {
+			fmt.Fprint(out, "Writes and flushes that reach the disk while calls make 4 KiB durable. Other writes are of journals and metadata:\n\n")
+			fmt.Fprintln(table, "file system\tcalls\tdata\tother\tflushes\tin this order\ttimes")
+		}
+		for _, x := range syncs {
+			fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\t%s\t%d of %d\n", x.FS, x.Calls, x.Data, x.Other, x.Flushes, x.Order, x.Times, x.Of)
+		}
+	}
+	_ = table.Flush() // a failed write is reported at the end
+	switch {
+	case cmd.Context().Err() != nil:
+		return &cli.Refusal{Code: cli.ExitInterrupted, Err: errors.New("interrupted"), Hint: "all that it made is removed"}
+	case err != nil:
+		words := strings.ReplaceAll(err.Error(), "\n", "; ") // of several file systems
+		return &cli.Refusal{Code: cli.ExitCannot, Err: errors.New(words), Hint: cli.DiskHint(err)}
+	}
+	return nil
+}
+
+// commandLines are this program's own, which level fault gives failing calls.
+func commandLines() []*prove.Command {
+	var lines, old strings.Builder
+	splits, splitted := map[string]string{}, map[string]string{}
+	for i := range 40 {
+		line := fmt.Sprintf(`{"k":%d,"text":%q}`+"\n", i, strings.Repeat("x", i))
+		lines.WriteString(line)
+		splitted[fmt.Sprint(i)] = line
+		fmt.Fprintf(&old, "old line %d\n", i)
+		if i%2 == 0 {
+			splits[fmt.Sprint(i)] = old.String()
+		}
+	}
+	return []*prove.Command{
+		{Name: "cli-write", Input: strings.TrimSuffix(lines.String(), "\n"), After: map[string]string{"log": lines.String()}, Acks: true, Args: func(dir string) []string {
+			return []string{"write", "--out", filepath.Join(dir, "log"), "--policy", "sync=group", "--ack", "--quiet"}
+		}},
+		{Name: "cli-split", Input: lines.String(), Before: splits, After: splitted, Whole: true, Args: func(dir string) []string {
+			return []string{"write", "--out", filepath.Join(dir, "{k}"), "--split", "--mode", "replace", "--policy", "sync=group", "--quiet"}
+		}},
+		{Name: "cli-copy", Before: map[string]string{"from": lines.String(), "to": old.String()}, After: map[string]string{"to": lines.String()}, Whole: true, Args: func(dir string) []string {
+			return []string{"copy", filepath.Join(dir, "from"), filepath.Join(dir, "to"), "--policy", "atomic", "--quiet"}
+		}},
+		{Name: "cli-gen", Before: map[string]string{"old": old.String()}, Whole: true, Args: func(dir string) []string {
+			return []string{"gen", filepath.Join(dir, "new"), "300000", "--seed", "1", "--quiet"}
+		}},
+		{Name: "cli-gen-force", Before: map[string]string{"file": old.String()}, Whole: true, Args: func(dir string) []string {
+			return []string{"gen", filepath.Join(dir, "file"), "300000", "--seed", "1", "--force", "--quiet"}
+		}},
+	}
+}
+
+// powerStates is how many states are mounted for each workload and policy, and programStates how many
+// of the model the --read of a program reads.
+const (
+	powerStates   = 120
+	programStates = 600
+)
+
+func thisProgram(ctx context.Context, args ...string) *exec.Cmd {
+	return place.ThisProgram(ctx, append([]string{childCommand, "--"}, args...)...)
+}
+
+// report prints the page of verdicts, and keeps the failing states.
+func (p *proof) report(stdout io.Writer, verdicts []*prove.Verdict) error {
+	var broken []*prove.Verdict
+	unknown, noTime := 0, 0
+	for _, v := range verdicts {
+		switch v.Verdict {
+		case prove.NotKnown:
+			unknown++
+		case prove.NoTime:
+			noTime++
+		}
+		if v.Failure != nil {
+			broken = append(broken, v)
+		}
+	}
+	if p.output == "" && slices.ContainsFunc(broken, func(v *prove.Verdict) bool { return v.Failure.Log != nil }) {
+		f, err := os.CreateTemp("", "holdfast-proof-*.jsonl")
+		if err != nil {
+			return err
+		}
+		p.output = f.Name()
+		if err := errors.Join(writeProof(f, verdicts), f.Close()); err != nil {
+			return err
+		}
+	} else if p.output != "" {
+		if err := cli.WriteOut(stdout, p.output, func(w io.Writer) error { return writeProof(w, verdicts) }); err != nil {
+			return err
+		}
+	}
+	say := func(format string, args ...any) {
+		// a failed write is reported at the end
+		_ = cli.WriteLocal(stdout, func(w io.Writer) error { _, err := fmt.Fprintf(w, format, args...); return err })
+	}
+	text := page(verdicts, cli.Columns(stdout))
+	summed := !p.All && strings.Count(text, "\n") > mostLines
+	if summed {
+		text = summary(verdicts, cli.Columns(stdout)) + "\n"
+	}
+	say("%sseed %d\n", text, p.Seed)
+	for i, v := range verdicts {
+		if v.Unknown != "" {
+			say("\n%s, %s under %v is not known: %s\n", strings.TrimSpace(string(v.Level)+" "+v.FS), v.Workload, policyText(v), cli.OneLine(v.Unknown))
+		}
+		if v.Failure == nil {
+			continue
+		}
+		say("\n%s, %s under %v: %s\n", strings.TrimSpace(string(v.Level)+" "+v.FS), v.Workload, policyText(v), cli.OneLine(v.Failure.Words))
+		if v.Failure.Log != nil {
+			more := ""
+			if v.Failure.Log.Program != nil {
+				more = " --cmd … --read …" // a file says no command that root runs
+			}
+			// It is copied, so it is one line.
+			fmt.Fprintf(stdout, "  holdfast prove --replay %s:%d%s\n", cli.OneLine(p.output), i+1, more)
+		}
+	}
+	switch {
+	case unknown > 0:
+		return &cli.Refusal{Code: cli.ExitNotKnown, Err: fmt.Errorf("%s not known: a control did not show what it must", cli.CountText(int64(unknown), "verdict")), Hint: "more --states or more --time may show it"}
+	case len(broken) > 0:
+		return &cli.Refusal{Code: cli.ExitNotMet, Err: fmt.Errorf("%s broken", cli.CountText(int64(len(broken)), "promise")), Hint: "the lines above say which, and how to see it again"}
+	case noTime > 0:
+		return &cli.Refusal{Code: cli.ExitNotKnown, Err: fmt.Errorf("%s not made: --time was over before", cli.CountText(int64(noTime), "verdict")), Hint: "give more --time, or choose with --level, --policy and --workload"}
+	}
+	return nil
+}
+
+func writeProof(w io.Writer, verdicts []*prove.Verdict) error {
+	out := json.NewEncoder(w)
+	for _, v := range verdicts {
+		if err := out.Encode(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func policyText(v *prove.Verdict) string {
+	if v.Workload == "program" || strings.HasPrefix(v.Workload, "cli-") {
+		return "its own promise"
+	}
+	return v.Policy.String()
+}
+
+// page returns a table of verdicts for each level, no wider than the columns if it can.
+func page(verdicts []*prove.Verdict, columns int) string {
+	w := new(strings.Builder)
+	shows := map[prove.Level]string{
+		prove.Memory:   "Power cuts and ends of the process, on a disk in memory:",
+		prove.PowerCut: "Power cuts of FS, which the kernel mounts again, several at a time:",
+		prove.Fault:    "Real processes; a system call fails, is short or late. A failed sync loses what it was to keep:",
+		prove.Hostile:  "Real processes that replace files, while others exchange their directory or try to read:",
+		prove.Kill:     "Real processes, killed. This shows the loss of their memory, and nothing of power cuts:",
+	}
+	for _, part := range partsOf(verdicts) {
+		var all prove.Tally
+		var kills, faults int
+		var elapsed time.Duration
+		rows := [][]string{{"workload", "policy", "states", "acknowledged", "lost", "accepted and lost: most", "mean", "allowed", "torn", "order", "temporaries", "verdict"}}
+		title := strings.Replace(shows[part.level], "FS", part.kind, 1)
+		if part.kind == powercut.Model {
+			title = "Power cuts of posix, a model of the least that POSIX promises. It is no real file system:"
+		}
+		fmt.Fprintf(w, "%s\n\n", title)
+		for _, v := range verdicts {
+			if v.Level == part.level && v.FS == part.kind {
+				rows = append(rows, row(v))
+				all.Add(v.Tally)
+				kills += v.Kills
+				faults += v.Faults
+				elapsed += v.Elapsed
+			}
+		}
+		fmt.Fprintf(w, "%s\n%s, ", tableText(rows, columns), cli.CountText(all.States, "state"))
+		switch part.level {
+		case prove.Kill:
+			fmt.Fprintf(w, "%s, ", cli.CountText(int64(kills), "kill"))
+		case prove.Fault:
+			fmt.Fprintf(w, "%s, ", cli.CountText(int64(faults), "fault"))
+		case prove.Hostile:
+			fmt.Fprintf(w, "%s, ", cli.CountText(int64(faults), "attack"))
+		case prove.PowerCut:
+			if part.kind != powercut.Model {
+				fmt.Fprintf(w, "%s unmountable, ", cli.Grouped(all.Unmountable))
+			}
+		}
+		fmt.Fprintf(w, "%s acknowledged\nthe rows took %v together, some at once\n\n", cli.CountText(all.Acknowledged, "record"), elapsed.Round(time.Second/10))
+	}
+	return w.String()
+}
+
+// tableText aligns the rows of [row] below their heads. Where they are too wide it has the columns that
+// matter most, and what was lost on lines of its own, beside what was allowed. Where that is too wide it
+// also has the workload and the policy on lines of their own.
+func tableText(rows [][]string, columns int) string {
+	if whole := aligned(rows); widest(whole) <= columns {
+		return strings.Join(whole, "\n") + "\n"
+	}
+	var some, counts [][]string
+	for _, r := range rows {
+		some = append(some, slices.Concat(r[:5], r[len(r)-1:]))
+		counts = append(counts, slices.Concat([]string{""}, r[2:5], r[len(r)-1:]))
+	}
+	lines := aligned(some)
+	apart := widest(lines) > columns
+	if apart {
+		lines = aligned(counts)
+	}
+	var b strings.Builder
+	for i, r := range rows {
+		if apart {
+			fmt.Fprintf(&b, "%s, %s\n", r[0], r[1])
+		}
+		b.WriteString(lines[i] + "\n")
+		if i > 0 && r[5] != "0" {
+			line := "  accepted and lost: " + r[5] + "; allowed: " + r[7]
+			if widest([]string{line}) > columns {
+				line = strings.Replace(line, "; ", "\n  ", 1)
+			}
+			b.WriteString(line + "\n")
+		}
+	}
+	return b.String()
+}
+
+// aligned returns a line for each row.
+func aligned(rows [][]string) []string {
+	var b strings.Builder
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, r := range rows {
+		fmt.Fprintln(t, strings.Join(r, "\t"))
+	}
+	_ = t.Flush() // to a Builder
+	return strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+}
+
+func widest(lines []string) (most int) {
+	for _, line := range lines {
+		most = max(most, utf8.RuneCountInString(line))
+	}
+	return most
+}
+
+// row is a verdict in the columns of the page.
+func row(v *prove.Verdict) []string {
+	t := v.Tally
+	verdict := string(v.Verdict)
+	switch {
+	case v.Control == "correct" && v.Verdict == prove.Held:
+		verdict = "control: loses nothing"
+	case v.Control != "" && v.Verdict == prove.Held:
+		verdict = "control: caught"
+	}
+	states := max(1, t.States)
+	temporaries := fmt.Sprint(t.Temporaries)
+	if t.Temporaries > 0 {
+		temporaries = fmt.Sprintf("%d, then %d", t.Temporaries, t.TemporaryEnd)
+	}
+	return []string{
+		v.Workload, policyText(v),
+		cli.Grouped(t.States), cli.Grouped(t.Acknowledged), cli.Grouped(t.Lost), extent(t.Most),
+		extent(prove.Extent{Records: t.Sum.Records / states, Bytes: t.Sum.Bytes / states, Age: t.Sum.Age / time.Duration(states)}),
+		v.Allowed, cli.Grouped(t.TornTails), cli.Grouped(t.Disorder), temporaries, verdict,
+	}
+}
+
+// extent shows what was lost in records, bytes and time.
+func extent(x prove.Extent) string {
+	if x.Records == 0 {
+		return "0"
+	}
+	return fmt.Sprintf("%s, %s, %.1fms", cli.CountText(x.Records, "record"), cli.BytesText(x.Bytes), float64(x.Age)/float64(time.Millisecond))
+}
+
+// again judges the failing state of one line of a file.
+func (p *proof) again(ctx context.Context, stdout io.Writer) error {
+	const hint = "for instance: holdfast prove --replay proof.jsonl:3"
+	colon := strings.LastIndexByte(p.replay, ':')
+	number, err := strconv.Atoi(p.replay[colon+1:])
+	if colon < 1 || err != nil || number < 1 {
+		return cli.Misuse(hint, "--replay %s: a file and the number of a line are needed", p.replay)
+	}
+	f, err := os.Open(p.replay[:colon])
+	if err != nil {
+		return cli.Misuse(hint, "--replay %s: %w", p.replay, cli.Cause(err))
+	}
+	defer f.Close()
+	in := bufio.NewReader(f)
+	var line []byte
+	for range number {
+		if line, err = in.ReadBytes('\n'); err != nil {
+			return cli.Misuse(hint, "--replay %s: the file has no line %d", p.replay, number)
+		}
+	}
+	var v prove.Verdict
+	if err := json.Unmarshal(line, &v); err != nil {
+		return cli.Misuse("the file must be one of prove -o", "--replay %s: the line is no verdict: %w", p.replay, err)
+	}
+	if v.Failure == nil {
+		return cli.Misuse("choose the line that the run named", "--replay %s: the verdict of this line has no failing state", p.replay)
+	}
+	if l := v.Failure.Log; l != nil && l.Program != nil {
+		if p.command == "" || p.read == "" {
+			return cli.Misuse("add them: what a file says is not run", "--replay %s: this is a state of a program, whose --cmd and --read are needed", p.replay)
+		}
+		l.Program.Command, l.Program.Read = p.command, p.read
+	}
+	var violation *prove.Violation
+	o := prove.Options{Child: thisProgram, Dir: p.Dir}
+	switch inside := p.kernelOf(&v); {
+	case inside && p.look != "":
+		return cli.Misuse("leave --look out", "--replay %s: the state is mounted in another kernel, where no command can look at it", p.replay)
+	case inside:
+		o = p.inside(o, v.Failure.Log.FS)
+	}
+	switch {
+	case v.Level == prove.PowerCut && v.Failure.Log != nil:
+		violation, err = powercut.Replay(ctx, o, v.Failure, p.look)
+	case p.look != "":
+		err = errors.New("--look: only a state of level power can be mounted")
+	default:
+		violation, err = v.Failure.Replay()
+	}
+	if err != nil {
+		return cli.Misuse("choose another line", "--replay %s: %w", p.replay, err)
+	}
+	fmt.Fprintf(stdout, "%s, %s under %v, the state before log entry %d\n", v.Level, cli.OneLine(v.Workload), v.Policy, v.Failure.State.Position)
+	if violation == nil {
+		fmt.Fprintln(stdout, "this state breaks no promise")
+		return nil
+	}
+	fmt.Fprintf(stdout, "%s: %s\n", violation.Rule, cli.OneLine(v.Failure.Words))
+	return &cli.Refusal{Code: cli.ExitNotMet, Err: errors.New("the state breaks its promise again"), Hint: "the log is in the file, an entry each: Failure.Log.Entries"}
+}

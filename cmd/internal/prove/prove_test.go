@@ -1,0 +1,205 @@
+package prove
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/internal/cli"
+	"github.com/holdfast-go/holdfast/internal/crash/prove"
+)
+
+// command runs prove, and returns what it printed and its exit code with the error's words.
+func command(t *testing.T, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	var out, told bytes.Buffer
+	cmd := New(nil)
+	cmd.SetFlagErrorFunc(cli.FlagError) // as the root command has it
+	code = cli.Report(&told, cli.Run(t.Context(), cmd, args, strings.NewReader(""), &out, &told))
+	return out.String(), told.String(), code
+}
+
+func TestWrongInputIsRefused(t *testing.T) {
+	check := func(want string, args ...string) {
+		t.Helper()
+		out, told, code := command(t, args...)
+		if code != cli.ExitUsage || out != "" || !strings.HasPrefix(told, "holdfast: "+want) || !strings.Contains(told, "\nhint: ") {
+			t.Errorf("%q: exit code %d\n%s%s", args, code, out, told)
+		}
+	}
+	dir := t.TempDir()
+	empty := filepath.Join(dir, "empty")
+	if err := os.WriteFile(empty, []byte("{}\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	check(`prove takes no argument, and "now" was given`, "now")
+	check(`--policy: policy "fast": field "fast" has no value`, "--policy", "fast")
+	check(`--workload: "plain" is no workload; use append,`, "--workload", "plain")
+	check(`--level: "disk" is no level; use memory, kill, fault, hostile, power or all`, "--level", "memory,disk")
+	check(`--fs: "vfat" is no file system whose power can be cut; use ext4, xfs,`, "--fs", "vfat")
+	check(`--fs chooses what level power mounts, and that level is not run`, "--fs", "ext4", "--level", "memory")
+	check(`--look runs where a failing state is mounted`, "--look", "ls")
+	check(`--states: 0 can't be judged; use 1 to 1000000000`, "--states", "0")
+	check(`--seed: "-1" is not a whole number`, "--seed", "-1")
+	check(`--time: "soon" is not a duration from 1ms to 1000h, such as 30s or 2m`, "--time", "soon")
+	check(`--time: "-1s" is not a duration`, "--time", "-1s")
+	check(`--cmd and --read go together`, "--cmd", "true")
+	check(`--level memory says nothing about the program of --cmd`, "--cmd", "true", "--read", "true", "--level", "memory")
+	check(`--level hostile says nothing about the program of --cmd`, "--cmd", "true", "--read", "true", "--level", "hostile")
+	check(`--states counts what level power judges of the program of --cmd`, "--cmd", "true", "--read", "true", "--states", "10")
+	check(`--eio judges nothing, and takes no --workload`, "--eio", "--workload", "writer")
+	check(`--trace judges nothing, and takes no --cmd`, "--trace", "--cmd", "true")
+	check(`--eio and --trace show different things`, "--eio", "--trace")
+	check(`--trace is of level power alone`, "--trace", "--level", "memory")
+	check(`--dir nowhere: there is no such directory`, "--dir", "nowhere")
+	t.Setenv("TMPDIR", filepath.Join(dir, "none"))
+	if runtime.GOOS != "windows" { // which has another variable
+		check(`the directory of temporary files, `+os.TempDir()+`, does not exist`, "--level", "kill")
+	}
+	t.Setenv("TMPDIR", dir)
+	check(`-o `+empty+`: the file exists`, "-o", empty)
+	check(`--replay proof.jsonl: a file and the number of a line are needed`, "--replay", "proof.jsonl")
+	check(`--replay proof.jsonl:1: no such file`, "--replay", "proof.jsonl:1")
+	check(`--replay `+empty+`:2: the file has no line 2`, "--replay", empty+":2")
+	check(`--replay `+empty+`:1: the verdict of this line has no failing state`, "--replay", empty+":1")
+}
+
+// TestPageShowsWhatHeldAndItsControls runs one workload in memory.
+func TestPageShowsWhatHeldAndItsControls(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "proof.jsonl")
+	out, told, code := command(t, "--level", "memory", "--policy", "durable", "--workload", "enqueue", "--states", "2000", "--time", "1ms", "--seed", "7", "-o", file)
+	if code != cli.ExitOK || told != "" {
+		t.Fatalf("exit code %d\n%s", code, told)
+	}
+	for _, want := range []string{
+		`(?m)^plain +buffer=0,sync=each .* control: loses nothing$`,
+		`(?m)^liar-no-directory .* control: caught$`,
+		`(?m)^enqueue +buffer=64KiB,sync=group +[0-9,]+ +[0-9,]+ +0 +held$`,
+		`(?m)^seed 7$`,
+	} {
+		if !regexp.MustCompile(want).MatchString(out) {
+			t.Errorf("%s is not in\n%s", want, out)
+		}
+	}
+	if lines, err := os.ReadFile(file); err != nil || bytes.Count(lines, []byte("\n")) != 8 {
+		t.Errorf("%v, %s", err, lines)
+	}
+}
+
+// TestPageFitsTheTerminal: a narrow page keeps what each verdict is of, and what was lost beside what was
+// allowed.
+func TestPageFitsTheTerminal(t *testing.T) {
+	v := &prove.Verdict{Level: prove.Memory, Workload: "liar-no-directory", Control: "liar", Policy: holdfast.Periodic(time.Second), Verdict: prove.Held}
+	v.Allowed = v.Policy.Loss().Power.String()
+	v.Tally = prove.Tally{States: 123_456, Acknowledged: 54_321, Lost: 17, Most: prove.Extent{Records: 2, Bytes: 3 << 10, Age: 4 * time.Millisecond}}
+	for _, columns := range []int{60, 100, 200} {
+		text := page([]*prove.Verdict{v}, columns)
+		for line := range strings.Lines(text) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > columns {
+				t.Errorf("%d columns of %d: %s", n, columns, line)
+			}
+		}
+		for _, want := range []string{"liar-no-directory", "buffer=64KiB,sync=1s", "123,456", "54,321", "17", "control: caught", "2 records, 3.0 KiB, 4.0ms", "the last 1s + one sync"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%d columns lack %q:\n%s", columns, want, text)
+			}
+		}
+	}
+}
+
+// TestManyVerdictsAreOnePage: all workloads at all levels under as many policies as a run has by default. A broken promise stands in its
+// place, and what was lost beside what was allowed to be.
+func TestManyVerdictsAreOnePage(t *testing.T) {
+	var verdicts []*prove.Verdict
+	for _, level := range prove.Levels {
+		for i, c := range (prove.Options{Workloads: prove.Workloads(), Levels: prove.Levels, Time: 45 * time.Second, Seed: 3}).Cells(level) {
+			v := c.Verdict(level, 1)
+			v.Tally = prove.Tally{States: 2_000, Acknowledged: 300}
+			if v.Allowed != "nothing" {
+				v.Tally.Most = prove.Extent{Records: 7, Bytes: 5 << 10, Age: 40 * time.Millisecond}
+			}
+			if v.Control == "" && i%9 == 0 {
+				v.Verdict = prove.NoTime
+			}
+			verdicts = append(verdicts, v)
+		}
+	}
+	broken := verdicts[slices.IndexFunc(verdicts, func(v *prove.Verdict) bool { return v.Level == prove.Kill && v.Workload == "enqueue" })]
+	broken.Verdict, broken.Failure = prove.Broken, &prove.Failure{Words: "record 7 is gone"}
+	shown := func(p *proof) (string, int) {
+		var out, told bytes.Buffer
+		code := cli.Report(&told, p.report(&out, verdicts))
+		return out.String(), code
+	}
+	text, code := shown(&proof{})
+	if n := strings.Count(text, "\n"); code != cli.ExitNotMet || n > mostLines {
+		t.Errorf("exit code %d, %d lines:\n%s", code, n, text)
+	}
+	for _, want := range []string{
+		`(?m)^kill +[0-9,]+ +[0-9,]+ +0 +2/2 held, 1/1 caught +processes, by SIGKILL$`,
+		`(?m)^enqueue +[0-9,k]+\*? +BROKEN `, `(?m)^writer +[0-9,k]+\*? +[0-9,k]+\*? `, `(?m)^copy-tree +- +[0-9]`,
+		`(?m)^buffer=64B,\S+ +7 +5.0 KiB +40ms +the last \d+ms \+ one flush, up to 128B$`,
+		`(?m)^kill, enqueue under .*: record 7 is gone$`,
+	} {
+		if !regexp.MustCompile(want).MatchString(text) {
+			t.Errorf("%s is not in\n%s", want, text)
+		}
+	}
+	if text, _ = shown(&proof{Options: prove.Options{All: true}}); strings.Count(text, "\n") < len(verdicts) {
+		t.Errorf("--all shows less than %d verdicts:\n%s", len(verdicts), text)
+	}
+	for line := range strings.Lines(summary(verdicts, 60)) {
+		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 60 {
+			t.Errorf("%d columns of 60: %s", n, line)
+		}
+	}
+}
+
+// TestBrokenPromiseIsKeptAndReplayed takes a liar for a workload.
+func TestBrokenPromiseIsKeptAndReplayed(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	verdicts, err := prove.Prove(t.Context(), prove.Options{Policies: []holdfast.Policy{holdfast.Durable()}, Levels: []prove.Level{prove.Memory}, States: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proof{}
+	if runtime.GOOS == "windows" {
+		p.output = filepath.Join(t.TempDir(), "proof.jsonl")
+	}
+	liar := verdicts[slices.IndexFunc(verdicts, func(v *prove.Verdict) bool { return v.Control == "lost" })]
+	if liar.Workload != "liar-no-sync" || liar.Caught == nil {
+		t.Fatalf("%+v", liar)
+	}
+	liar.Control, liar.Verdict, liar.Failure = "", prove.Broken, liar.Caught
+	var out, told bytes.Buffer
+	if code := cli.Report(&told, p.report(&out, verdicts)); code != cli.ExitNotMet || !strings.HasPrefix(told.String(), "holdfast: 1 promise broken\n") {
+		t.Errorf("exit code %d\n%s", code, told.String())
+	}
+	shown := regexp.MustCompile(`(?m)^  holdfast prove --replay (.*:3)$`).FindStringSubmatch(out.String())
+	if shown == nil {
+		t.Fatal(out.String())
+	}
+	again, told2, code := command(t, "--replay", shown[1])
+	if code != cli.ExitNotMet || !strings.Contains(again, "c0: the file is neither the old nor the new one") {
+		t.Errorf("exit code %d\n%s%s", code, again, told2)
+	}
+	liar.Verdict = prove.NotKnown
+	var refusal *cli.Refusal
+	if err := (&proof{output: filepath.Join(t.TempDir(), "x")}).report(io.Discard, verdicts); !errors.As(err, &refusal) || refusal.Code != cli.ExitNotKnown {
+		t.Errorf("a liar that is not caught: %v", err)
+	}
+	liar.Verdict, liar.Failure = prove.NoTime, nil
+	if err := (&proof{}).report(io.Discard, verdicts); !errors.As(err, &refusal) || refusal.Code != cli.ExitNotKnown || !strings.Contains(err.Error(), "--time was over") {
+		t.Errorf("a verdict for which there was no time: %v", err)
+	}
+}

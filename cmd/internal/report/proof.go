@@ -1,0 +1,182 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast-go/holdfast/cmd/internal/cli"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/page"
+	"github.com/holdfast-go/holdfast/internal/crash/prove"
+)
+
+// A full proof has some hundreds of verdicts, and each may have a whole log.
+const (
+	mostVerdicts = 100_000  // in a file
+	mostVerdict  = 64 << 20 // bytes that are read to see whether a file has verdicts
+)
+
+// readProof reads the verdicts that prove -o has kept.
+func readProof(name string) (verdicts []prove.Verdict, err error) {
+	const hint = "verdicts are made by holdfast prove -o proof.jsonl"
+	text, err := os.ReadFile(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, cli.Misuse(hint, "--proof: there is no file %s", name)
+	case err != nil:
+		return nil, cli.Misuse("choose a file that you may read", "--proof %s: %w", name, cli.Cause(err))
+	}
+	for d := json.NewDecoder(bytes.NewReader(text)); ; {
+		var v prove.Verdict
+		err := d.Decode(&v)
+		if errors.Is(err, io.EOF) && len(verdicts) > 0 {
+			return verdicts, nil
+		}
+		if err == nil && (!isVerdict(v) || len(verdicts) == mostVerdicts) {
+			err = errors.New("it is no verdict")
+		}
+		if err != nil {
+			return nil, cli.Misuse(hint, "--proof %s: verdict %d: %w", name, len(verdicts)+1, err)
+		}
+		verdicts = append(verdicts, v)
+	}
+}
+
+// isProof reports whether a file begins with a verdict. A pipe is read once, and nobody may be at its other end.
+func isProof(name string) bool {
+	if i, err := os.Stat(name); err != nil || !i.Mode().IsRegular() {
+		return false
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	var v prove.Verdict
+	return json.NewDecoder(io.LimitReader(f, mostVerdict)).Decode(&v) == nil && isVerdict(v)
+}
+
+func isVerdict(v prove.Verdict) bool { return v.Level != "" && v.Workload != "" && v.Verdict != "" }
+
+// proofHTML writes the page of verdicts alone.
+func proofHTML(w io.Writer, file string, verdicts []prove.Verdict) error {
+	s := proofPage(file, verdicts)
+	p := page.Page{Title: "holdfast: prove", Question: "What do crashes take of what was written, beside what each policy allows?", Answer: s.Answer}
+	s.Answer = nil
+	p.Sections = []page.Section{{Title: "By level", Tables: []page.Table{levelTable(verdicts)}}, s}
+	return page.Write(w, p)
+}
+
+// levelTable sums up the verdicts of each level, and of each file system at level power. Those of controls are counted apart.
+func levelTable(verdicts []prove.Verdict) page.Table {
+	t := page.Table{Name: "levels", Head: []string{"level", "verdicts", "held", "states", "acknowledged", "of these lost", "controls that hold", "liars caught"}}
+	var levels []string
+	for _, v := range verdicts {
+		if level := levelOf(v); !slices.Contains(levels, level) {
+			levels = append(levels, level)
+		}
+	}
+	for _, level := range levels {
+		var all prove.Tally
+		count, held := map[string]int{}, map[string]int{} // by what a control must show; of a verdict that is ""
+		for _, v := range verdicts {
+			if levelOf(v) != level {
+				continue
+			}
+			of := v.Control
+			if of != "" && of != "correct" {
+				of = "liar"
+			}
+			if count[of]++; v.Verdict == prove.Held {
+				held[of]++
+			}
+			if of == "" {
+				all.Add(v.Tally)
+			}
+		}
+		of := func(kind string) string { return fmt.Sprintf("%d of %d", held[kind], count[kind]) }
+		t.Rows = append(t.Rows, page.Row{Cells: oneLines(level, fmt.Sprint(count[""]), fmt.Sprint(held[""]), cli.Grouped(all.States),
+			cli.Grouped(all.Acknowledged), cli.Grouped(all.Lost), of("correct"), of("liar"))})
+	}
+	return t
+}
+
+func levelOf(v prove.Verdict) string { return strings.TrimSpace(string(v.Level) + " " + v.FS) }
+
+// proofPage shows verdicts: the story of what failed, and what each promise allows beside what was lost.
+func proofPage(file string, verdicts []prove.Verdict) page.Section {
+	t := page.Table{
+		Name: "verdicts", Filter: 3,
+		Head: []string{"workload", "level", "policy", "verdict", "states", "acknowledged", "of these lost", "lost at most: records", "bytes", "age", "allowed",
+			"lost in the mean", "torn", "order", "temporaries", "unmountable", "seed"},
+	}
+	s := page.Section{Title: "What was proven", Text: "Each promise beside what was lost in all crashes that were tried. A verdict is of these crashes, and of no others."}
+	var all prove.Tally
+	count := map[prove.Known]int{}
+	for i, v := range verdicts {
+		verdict := string(v.Verdict)
+		switch {
+		case v.Control == "":
+			count[v.Verdict]++
+			all.Add(v.Tally)
+		case v.Verdict != prove.Held:
+			verdict = "control: " + verdict
+		case v.Control == "correct":
+			verdict = "control: loses nothing"
+		default:
+			verdict = "control: caught"
+		}
+		promise := v.Policy.String()
+		if v.Workload == "program" || strings.HasPrefix(v.Workload, "cli-") {
+			promise = "its own promise"
+		}
+		level, number, mean := levelOf(v), cli.Grouped, max(1, v.Tally.States)
+		t.Rows = append(t.Rows, page.Row{Marked: v.Verdict == prove.Broken, Cells: oneLines(
+			v.Workload, level, promise, verdict, number(v.Tally.States), number(v.Tally.Acknowledged), number(v.Tally.Lost),
+			number(v.Tally.Most.Records), number(v.Tally.Most.Bytes), v.Tally.Most.Age.Round(time.Microsecond).String(), v.Allowed,
+			fmt.Sprintf("%d records, %d B, %v", v.Tally.Sum.Records/mean, v.Tally.Sum.Bytes/mean, (v.Tally.Sum.Age/time.Duration(mean)).Round(time.Microsecond)),
+			number(v.Tally.TornTails), number(v.Tally.Disorder), fmt.Sprintf("%d, then %d", v.Tally.Temporaries, v.Tally.TemporaryEnd),
+			number(v.Tally.Unmountable), fmt.Sprint(v.Seed),
+		)})
+		switch {
+		case v.Unknown != "":
+			s.Notes = append(s.Notes, cli.OneLine(fmt.Sprintf("%s, %s under %s is not known: %s", level, v.Workload, promise, v.Unknown)))
+		case v.Failure != nil:
+			story := fmt.Sprintf("%s, %s under %s broke its promise: %s", level, v.Workload, promise, v.Failure.Words)
+			if v.Failure.Log != nil {
+				story += fmt.Sprintf(". To see it again: holdfast prove --replay %s:%d", file, i+1)
+				if v.Failure.Log.Program != nil {
+					story += " --cmd … --read …"
+				}
+			}
+			s.Answer = append(s.Answer, cli.OneLine(story))
+		}
+	}
+	said := fmt.Sprintf("%s held", cli.CountText(int64(count[prove.Held]), "promise"))
+	for _, of := range []struct {
+		known prove.Known
+		text  string
+	}{{prove.Broken, "%s, %d broken"}, {prove.NotKnown, "%s, %d not known"}, {prove.NoTime, "%s, and for %d there was no time"}} {
+		if n := count[of.known]; n > 0 {
+			said = fmt.Sprintf(of.text, said, n)
+		}
+	}
+	said += fmt.Sprintf(". In %s, %s of %s lost.", cli.CountText(all.States, "crash state"), cli.Grouped(all.Lost), cli.CountText(all.Acknowledged, "acknowledged record"))
+	s.Answer = append([]string{said}, s.Answer...)
+	s.Tables = []page.Table{t}
+	return s
+}
+
+func oneLines(texts ...string) []string {
+	for i, text := range texts {
+		texts[i] = cli.OneLine(text)
+	}
+	return texts
+}

@@ -1,0 +1,251 @@
+// Package report is the command report: it shows, exports and draws the results of an earlier run.
+package report
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-go/holdfast/cmd/internal/cli"
+	"github.com/holdfast-go/holdfast/cmd/internal/lab/all"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/advise"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/figure"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/page"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/report"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/stat"
+)
+
+// A reporting is what the command line says.
+type reporting struct {
+	all, plot                     bool
+	output, fio, timings, figures string
+	extract                       string // the page whose results are wanted
+	proof                         string // the file of prove's verdicts that the page shows too
+	need                          advise.Need
+	format                        report.Format
+}
+
+const reportLong = `Report reads the results that bench has kept with -o and prints the same table
+again. With -o it writes one HTML page instead, with pictures, the facts of the
+machine and how it was measured; the page needs no other file and no network. The
+results are inside: --extract gives them back, to the byte. With --need the page
+begins with whether a policy meets it. Of several results the page sets each beside
+the first, and begins with what differs in the machines.
+
+With --export it writes for programs instead, to stdout or to the file of -o:
+  csv       a row for each trial, with all raw values, units in the columns' names
+  json      one document: all figures, the warnings and the header
+  bench     a line for each trial as Go's benchmarks have it, for benchstat
+  markdown  tables for a pull request
+docs/results.md describes the results and what is exported.
+
+With --emit-fio it also writes a job file for fio, with what fio can't express
+said in it; with --emit-fio - it writes the job instead of the table.
+
+With --figures it draws instead, as SVG into a directory: of a run of policies cost
+against loss, and of a run of the study copy the published pictures with a page of
+all. It also draws these from CSV files such as ext4_results.csv, several at once,
+and of the name published the document's own figures; docs/figures.md has more.
+
+Results of a run that was interrupted or killed are shown as far as they go, and
+marked. The file - is the standard input.`
+
+// New is the command.
+func New() *cobra.Command {
+	var r reporting
+	cmd := &cobra.Command{
+		Use:  "report results.jsonl... [flags]",
+		Long: reportLong,
+		Example: `  holdfast report results.jsonl -o report.html --need 'loss<=1s,p99<10ms'
+  holdfast report results.jsonl --export csv`,
+		Args: r.args,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if r.figures != "" {
+				return r.draw(cmd, args)
+			}
+			if r.extract != "" {
+				return r.unpack(cmd.OutOrStdout())
+			}
+			if len(args) > 1 {
+				return r.beside(cmd, args)
+			}
+			if isProof(args[0]) {
+				return r.verdicts(cmd.OutOrStdout(), args[0])
+			}
+			return r.run(cmd, args[0])
+		},
+	}
+	cmd.Flags().SortFlags = false
+	cmd.Flags().VarP(cli.Once("file", &r.output, cli.NewFile), "output", "o", "write an HTML page, or what is exported, to this new file")
+	cmd.Flags().Var(cli.Once("need", &r.need, advise.ParseNeed), "need", "on the page, say if a policy keeps this, such as 'loss<=1s,p99<10ms'")
+	cmd.Flags().Var(cli.Once("page", &r.extract, cli.Given), "extract", "give back the results that are inside a page; of several: page.html:2")
+	cmd.Flags().Var(cli.Once("file", &r.proof, cli.Given), "proof", "on the page, show the verdicts that prove -o kept in this file")
+	cli.AllFlag(cmd.Flags(), &r.all)
+	cli.PlotFlag(cmd.Flags(), &r.plot)
+	cli.ExportFlag(cmd.Flags(), &r.format, "write for programs")
+	cmd.Flags().Var(cli.Once("dir", &r.timings, cli.Given), "csv", csvHelp)
+	cli.FioFlag(cmd.Flags(), &r.fio)
+	cmd.Flags().Var(cli.Once("dir", &r.figures, cli.Given), "figures", "draw cost against loss, or the pictures of the study copy, in this directory")
+	cli.InGroup(cmd.Flags(), "The page", "need", "proof", "extract")
+	return cmd
+}
+
+// verdicts writes the page of a file of verdicts.
+func (r *reporting) verdicts(stdout io.Writer, name string) error {
+	if r.output == "" || r.format != "" || r.fio != "" || r.timings != "" || r.need != nil || r.proof != "" || r.plot {
+		return cli.Misuse("add -o proof.html, and no flag for results", "%s has the verdicts of prove, which stand on a page", name)
+	}
+	all, err := readProof(name)
+	if err != nil {
+		return err
+	}
+	return cli.WriteOut(stdout, r.output, func(w io.Writer) error { return proofHTML(w, resultsName(name), all) })
+}
+
+// notPages are the endings of files that browsers do not open as a page, with what to do instead.
+func notPages() map[string]string {
+	return map[string]string{
+		".csv":  "add --export csv, or name it .html",
+		".json": "add --export json, or name it .html",
+		".md":   "add --export markdown, or name it .html",
+		".pdf":  "name it .html; a browser prints the page as PDF",
+		".png":  "name it .html; --figures DIRECTORY draws SVG",
+		".svg":  "name it .html; --figures DIRECTORY draws SVG",
+	}
+}
+
+// args wants one results file, or with --figures any number of files.
+func (r *reporting) args(_ *cobra.Command, args []string) error {
+	if r.figures != "" && len(args) > 0 {
+		return nil
+	}
+	if r.extract != "" {
+		switch {
+		case len(args) > 0:
+			return cli.Misuse("for instance: holdfast report --extract report.html -o results.jsonl", "--extract names the page, and %s is one file more", args[0])
+		case r.figures != "" || r.format != "" || r.fio != "" || r.timings != "" || r.need != nil || r.proof != "":
+			return cli.Misuse("extract first, and give the results to a command of their own", "--extract gives results back as they are, and takes no other flag than -o")
+		}
+		return nil
+	}
+	if instead, ok := notPages()[filepath.Ext(r.output)]; ok && r.format == "" {
+		return cli.Misuse(instead, "-o %s: it would be a page of HTML", r.output)
+	}
+	if i := slices.IndexFunc(args, isCSV); i >= 0 {
+		return cli.Misuse("add --figures DIRECTORY to draw it", "report prints results of holdfast, and %s is a table of times", args[i])
+	}
+	if len(args) > 1 && r.output != "" && r.format == "" && r.fio == "" && r.timings == "" && r.need == nil && r.proof == "" {
+		return nil
+	}
+	if len(args) != 1 {
+		return cli.Misuse("for instance: holdfast report results.jsonl", "report takes one results file, and %d were given", len(args))
+	}
+	return nil
+}
+
+func (r *reporting) draw(cmd *cobra.Command, args []string) error {
+	if r.output != "" || r.format != "" || r.fio != "" || r.timings != "" {
+		return cli.Misuse("draw by a command of its own", "--figures draws into a directory, and -o, --export, --csv and --emit-fio write something else")
+	}
+	return drawFigures(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr(), r.figures, args)
+}
+
+func (r *reporting) run(cmd *cobra.Command, name string) error {
+	if r.fio == "-" && r.format != "" && r.output == "" {
+		return cli.Misuse("add -o FILE for what is exported", "--emit-fio - and --export both write to stdout")
+	}
+	if r.need != nil && (r.output == "" || r.format != "") {
+		return cli.Misuse("add -o report.html, or use holdfast advise "+name, "--need is of the page, and none is written")
+	}
+	if r.plot && (r.format != "" || r.output != "") {
+		return cli.Misuse("leave it out, or print the table", "--plot draws below the table, which -o and --export do not print")
+	}
+	more := report.More{Need: r.need}
+	if r.proof != "" {
+		if r.output == "" || r.format != "" {
+			return cli.Misuse("add -o report.html", "--proof is of the page, and none is written")
+		}
+		verdicts, err := readProof(r.proof)
+		if err != nil {
+			return err
+		}
+		more.Sections = append(more.Sections, proofPage(resultsName(r.proof), verdicts))
+	}
+	pack := page.NewPack()
+	var run result.Run
+	var err error
+	if page := r.output != "" && r.format == ""; page {
+		run, err = cli.ReadResultsTo(cmd.Context(), pack, name, cmd.InOrStdin())
+	} else {
+		run, err = cli.ReadResults(cmd.Context(), name, cmd.InOrStdin())
+	}
+	if err != nil {
+		return err
+	}
+	if r.need != nil && (cli.IsStudy(run.Header) || len(run.FileSystems()) > 0) {
+		return cli.Misuse("leave it out, or give results of policies on one file system", "--need: the results are of %s, and a need is judged by policies on one file system", run.Header.Study)
+	}
+	if err := all.Known(run.Header); err != nil {
+		return cli.Misuse("use the holdfast that made it", "%s: %w", name, err)
+	}
+	if r.fio != "" && cli.IsStudy(run.Header) {
+		return cli.Misuse("leave it out, or give the results of a run without a study's name", "--emit-fio: fio has no job for the study %s", run.Header.Study)
+	}
+	if err := writeTimings(r.timings, run); err != nil {
+		return err
+	}
+	if err := cli.EmitFio(cmd.OutOrStdout(), r.fio, run); err != nil || r.fio == "-" && r.output == "" {
+		return cli.CannotReport(name, err)
+	}
+	return cli.CannotReport(name, cli.WriteOut(cmd.OutOrStdout(), r.output, func(w io.Writer) error {
+		if r.output != "" && r.format == "" {
+			more.Results = []page.Results{pack.Results(resultsName(name))}
+			return report.HTML(w, run, more)
+		}
+		err := cli.WriteReport(w, run, r.format, r.output != "", r.all)
+		if err == nil && r.plot {
+			err = cli.WriteCurves(w, run)
+		}
+		return err
+	}))
+}
+
+// beside writes a page that sets each of several results beside the first.
+func (r *reporting) beside(cmd *cobra.Command, names []string) error {
+	var first figure.Side
+	var contrasts []figure.Contrast
+	var inside []page.Results
+	held := 0 // trials; each comparison holds the first's once more
+	for i, name := range names {
+		pack := page.NewPack()
+		run, err := cli.ReadBeside(cmd.Context(), pack, name, cmd.InOrStdin(), held)
+		if err != nil {
+			return err
+		}
+		side, err := figure.NewSide(resultsName(name), run)
+		if err != nil {
+			return cli.CannotReport(name, err)
+		}
+		inside = append(inside, pack.Results(side.Name))
+		if i == 0 {
+			first, held = side, len(run.Trials)
+			continue
+		}
+		held += len(run.Trials) + len(first.Results().Trials)
+		c, err := figure.Compare(first, side, false, stat.Band)
+		if errors.Is(err, figure.ErrNothingInCommon) {
+			return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("%s and %s: %w", names[0], name, err),
+				Hint: fmt.Sprintf("measure the same policies, records and writers; holdfast bench --from %s repeats the first", names[0])}
+		}
+		if err != nil {
+			return err
+		}
+		contrasts = append(contrasts, c)
+	}
+	return cli.WriteOut(cmd.OutOrStdout(), r.output, func(w io.Writer) error { return report.ContrastHTML(w, contrasts, inside) })
+}

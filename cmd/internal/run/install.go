@@ -1,0 +1,68 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-go/holdfast/cmd/internal/cli"
+	"github.com/holdfast-go/holdfast/cmd/internal/place"
+	"github.com/holdfast-go/holdfast/internal/volume"
+)
+
+// An installer gets Debian's packages, where they are asked for.
+type installer struct {
+	root   bool
+	find   func(program string) (string, error)
+	stderr io.Writer
+}
+
+// installMissing installs the packages that --fs and --kernel need and that are not
+// there, if --install was given.
+func (b *benchmark) installMissing(cmd *cobra.Command) error {
+	if !b.install {
+		return nil
+	}
+	packages := b.missingPackages(cmd.Context())
+	if len(packages) == 0 {
+		return nil
+	}
+	return installer{os.Geteuid() == 0, exec.LookPath, cmd.ErrOrStderr()}.install(cmd.Context(), packages)
+}
+
+// missingPackages are those that would help, in order, each once.
+func (b *benchmark) missingPackages(ctx context.Context) []string {
+	for _, k := range b.kernels {
+		if k.Name() == b.kernel {
+			return k.Packages(ctx, b.fs)
+		}
+	}
+	return place.Packages(b.fs, volume.Kind.Can)
+}
+
+// install runs apt-get, and prints its output.
+func (i installer) install(ctx context.Context, packages []string) error {
+	args := append([]string{"install", "-y"}, packages...)
+	line := "apt-get " + strings.Join(args, " ")
+	program, err := i.find("apt-get")
+	switch {
+	case err != nil:
+		return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("--install: there is no apt-get here, and %s is missing", strings.Join(packages, ", ")), Hint: "install what these packages of Debian have by the system's own way"}
+	case !i.root:
+		return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("--install: only root can install %s", strings.Join(packages, ", ")), Hint: "run: sudo " + line}
+	}
+	cli.Say(i.stderr, "%s", line)
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C")
+	cmd.Stdout, cmd.Stderr = cli.Bare(i.stderr), cli.Bare(i.stderr)
+	if err := cmd.Run(); err != nil {
+		return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("--install: %s: %w", line, cmp.Or(ctx.Err(), err)), Hint: "apt-get update may help, or the package has another name on this system"}
+	}
+	return nil
+}

@@ -1,0 +1,154 @@
+// Package serve is the command serve: the results of a directory as pages for a browser.
+// It reads that directory alone, and writes nothing.
+// Start with [New]; server.go has what is answered, and to which requests.
+package serve
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-go/holdfast/cmd/internal/cli"
+	"github.com/holdfast-go/holdfast/cmd/internal/web"
+)
+
+// anyPort is the address of --listen without a choice: this machine alone, and a port that is free.
+const anyPort = "127.0.0.1:0"
+
+// New is the command.
+func New() *cobra.Command {
+	listen := anyPort
+	cmd := &cobra.Command{
+		Use: "serve [directory] [flags]",
+		Long: `Serve lists the results that a directory holds (default: the current one), newest
+first, and prints the address to open in a browser. Results are found by machine,
+policy and study. Each opens as the page that holdfast report -o writes, two or
+more that are ticked are compared, those of several hosts are set beside each other
+as holdfast fleet does, and a run that goes on is shown as it grows.
+
+It answers this machine alone, unless --listen names another address. It reads
+nothing outside of the directory, and writes nothing. Interrupt it to end it: the
+exit code is then 0.`,
+		Example: `  holdfast serve
+  holdfast serve . --listen 127.0.0.1:8484`,
+		Annotations: cli.Exits(map[int]string{cli.ExitOK: "it was interrupted", cli.ExitInterrupted: ""}),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return cli.Misuse("for instance: holdfast serve .", "serve takes one directory, and %d were given", len(args))
+			}
+			return nil
+		},
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return nil, cobra.ShellCompDirectiveFilterDirs
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir := "."
+			if len(args) > 0 {
+				dir = args[0]
+			}
+			return run(cmd, dir, listen)
+		},
+	}
+	cmd.Flags().Var(cli.Once("address", &listen, parseAddress), "listen", "answer at this address (default: "+anyPort+", which is a port that is\nfree, and reached from this machine alone)")
+	return cmd
+}
+
+// parseAddress wants a host and a port. An empty host would be every network of the machine.
+func parseAddress(text string) (string, error) {
+	host, port, err := net.SplitHostPort(text)
+	if err != nil {
+		return "", fmt.Errorf("%q is not an address such as 127.0.0.1:8484", text)
+	}
+	if host == "" {
+		return "", fmt.Errorf("%q names no host; use 127.0.0.1:%s for this machine alone, or 0.0.0.0:%[2]s for all its networks", text, port)
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return "", fmt.Errorf("%q is not a port; use 0 to 65535, and 0 for one that is free", port)
+	} else if n == 0 {
+		return net.JoinHostPort(host, "0"), nil
+	}
+	return text, nil
+}
+
+func run(cmd *cobra.Command, dir, address string) error {
+	root, err := openDir(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	// A browser that goes away in the middle of a page is no reason to end, and main ends at this signal.
+	signal.Ignore(syscall.SIGPIPE)
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return cannotListen(address, err)
+	}
+	host, _, _ := net.SplitHostPort(address) // parseAddress has seen it
+	at := listener.Addr().(*net.TCPAddr)
+	if !at.IP.IsLoopback() {
+		cli.Say(cmd.ErrOrStderr(), "caution: whoever reaches %s reads these results; there is no password and no encryption", at)
+	}
+	cli.Say(cmd.ErrOrStderr(), "showing the results in %s until it is interrupted", dir)
+	_, port, _ := net.SplitHostPort(at.String())
+	if _, err := fmt.Fprintf(cmd.OutOrStdout(), "http://%s/\n", net.JoinHostPort(host, port)); err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	err = web.Serve(cmd.Context(), listener, newServer(root, host), func(v any) {
+		cli.Say(cmd.ErrOrStderr(), "a page failed, please report it: %v", v)
+	})
+	if err != nil {
+		err = &cli.Refusal{Code: cli.ExitCannot, Err: err}
+	}
+	return err
+}
+
+// openDir holds the directory that a user named. Its errors are refusals.
+func openDir(dir string) (*os.Root, error) {
+	if dir == "" {
+		return nil, cli.Misuse("leave it out for the current directory", "the name of the directory is empty")
+	}
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil, cli.Misuse("name the directory that holds your results", "there is no directory %s", dir)
+	case err != nil:
+		return nil, cli.Misuse("choose a directory that you may read", "%s: %w", dir, cli.Cause(err))
+	case !info.IsDir():
+		return nil, cli.Misuse("holdfast report shows a single file", "%s is a file, not a directory of results", dir)
+	}
+	root, err := os.OpenRoot(dir)
+	if err == nil {
+		_, err = readNames(root)
+		if err != nil {
+			root.Close()
+		}
+	}
+	if err != nil {
+		return nil, cli.Misuse("choose a directory that you may read", "%s: %w", dir, cli.Cause(err))
+	}
+	return root, nil
+}
+
+func cannotListen(address string, err error) error {
+	hint := "--listen names the address; 127.0.0.1:0 is any port that is free"
+	if errors.Is(err, syscall.EACCES) {
+		hint = "ports below 1024 need rights; choose another, or 127.0.0.1:0 for any that is free"
+	}
+	var op *net.OpError
+	if errors.As(err, &op) {
+		err = op.Err
+	}
+	var call *os.SyscallError
+	if errors.As(err, &call) {
+		err = call.Err
+	}
+	return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("--listen %s: %w", address, err), Hint: hint}
+}

@@ -1,0 +1,153 @@
+package wal
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/internal/cli"
+	log "github.com/holdfast-go/holdfast/wal"
+)
+
+// logOf makes a log of records 1 to 30, in several segments.
+func logOf(t *testing.T) (dir string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "log")
+	l, _, err := log.Open(dir, log.Options{Policy: holdfast.Buffered(4096), SegmentSize: 8 * holdfast.KiB})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 30 {
+		if _, err := l.Append(fmt.Appendf(nil, "record %d %s", i+1, strings.Repeat(".", 400))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(l.TruncateBefore(3), l.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// damageIn changes a byte of a log's second segment.
+func damageIn(t *testing.T, dir string) {
+	t.Helper()
+	path := filepath.Join(dir, "0000000000000002.wal")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[4096+700] ^= 1
+	if err := os.WriteFile(path, data, 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func run(args ...string) (stdout, stderr string, code int) {
+	var out, talk bytes.Buffer
+	err := cli.Run(context.Background(), New(), args, nil, &out, &talk)
+	code = cli.Report(&talk, err)
+	return out.String(), talk.String(), code
+}
+
+// wants holds a run to its exit code and to patterns of what it prints.
+func wants(t *testing.T, code int, stdout, stderr string, args ...string) {
+	t.Helper()
+	out, talk, got := run(args...)
+	if got != code || !regexp.MustCompile(stdout).MatchString(out) || !regexp.MustCompile(stderr).MatchString(talk) {
+		t.Errorf("wal %v: code %d\n%.300s\n%s", args, got, out, talk)
+	}
+}
+
+func TestAWholeLogIsVerifiedPrintedAndCopied(t *testing.T) {
+	dir := logOf(t)
+	wants(t, 0, `^28 records from 3 to 30 are whole: 11 KiB of data in 4 segments\n$`, `^$`, "verify", dir)
+	wants(t, 0, `^record 28 \.+\nrecord 29 \.+\nrecord 30 \.+\n$`, `^$`, "cat", dir, "--from", "28")
+	to := filepath.Join(t.TempDir(), "new")
+	wants(t, 0, `new has 28 of 28 whole records, from 3 to 30\n$`, `^$`, "repair", dir, to)
+	was, _, _ := run("cat", dir)
+	is, _, code := run("cat", to)
+	if was != is || code != 0 || strings.Count(is, "\n") != 28 {
+		t.Errorf("code %d, %d bytes of %d", code, len(is), len(was))
+	}
+}
+
+func TestDamageIsReportedAndStaysWhereItIs(t *testing.T) {
+	dir := logOf(t)
+	damageIn(t, dir)
+	const at = `0000000000000002\.wal is damaged at byte \d+, where record 1[0-9] should be: .*\n`
+	wants(t, 1, `^27 records from 3 to 30 are whole`, at+`.*damaged in 1 places\nhint: holdfast wal repair`, "verify", dir)
+	wants(t, 1, `^record 3 (.*\n){27}$`, at, "cat", dir)
+	to := t.TempDir()
+	wants(t, 0, `part has [0-9]+ of 27 whole records, from 3 to 1[0-9]\n$`, at, "repair", dir, filepath.Join(to, "part"))
+	wants(t, 0, `all has 27 of 27 whole records, from 3 to 29\n$`, at, "repair", dir, filepath.Join(to, "all"), "--renumber")
+	wants(t, 0, `^27 records from 3 to 29`, `^$`, "verify", filepath.Join(to, "all"))
+	wants(t, 1, `^27 records`, at, "verify", dir)
+}
+
+// TestACopyPermitsWhatTheLogDoes, whatever umask is. Of segments that differ each says what is not permitted.
+func TestACopyPermitsWhatTheLogDoes(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("files here have no such permissions")
+	}
+	for n, c := range []struct{ dir, first, others, wantDir, want fs.FileMode }{
+		{0o700, 0o600, 0o600, 0o700, 0o600},
+		{0o775, 0o664, 0o664, 0o775, 0o664},
+		{0o770, 0o640, 0o660, 0o770, 0o640},
+		{0o755, 0o644, 0o640, 0o755, 0o640},
+		{0o500, 0o444, 0o444, 0o700, 0o644}, // the copy's owner is to open it
+	} {
+		dir := logOf(t)
+		names, err := filepath.Glob(filepath.Join(dir, "*.wal"))
+		if err != nil || len(names) < 2 {
+			t.Fatal(names, err)
+		}
+		for i, name := range names {
+			err = errors.Join(err, os.Chmod(name, []fs.FileMode{c.first, c.others}[min(i, 1)]))
+		}
+		if err := errors.Join(err, os.Chmod(dir, c.dir)); err != nil {
+			t.Fatal(err)
+		}
+		to := filepath.Join(t.TempDir(), "copy")
+		wants(t, 0, `copy has 28 of 28`, `^$`, "repair", dir, to)
+		if err := os.Chmod(dir, 0o700); err != nil { // else it can't be removed
+			t.Fatal(err)
+		}
+		if info, err := os.Stat(to); err != nil || info.Mode().Perm() != c.wantDir {
+			t.Errorf("%d: the directory has %v, %v; want %v", n, info.Mode(), err, c.wantDir)
+		}
+		all, err := os.ReadDir(to)
+		if err != nil || len(all) < 2 {
+			t.Fatal(all, err)
+		}
+		for _, e := range all {
+			if info, err := e.Info(); err != nil || info.Mode().Perm() != c.want {
+				t.Errorf("%d: %s has %v, %v; want %v", n, e.Name(), info.Mode(), err, c.want)
+			}
+		}
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	dir, empty := logOf(t), t.TempDir()
+	wants(t, 2, `^$`, `unknown command "fix" of wal\nhint: the commands are`, "fix")
+	wants(t, 2, `^$`, `needs the directory of one log, not 0 arguments`, "verify")
+	wants(t, 2, `^$`, `needs the directory of a log and a new directory, not 1 argument\n`, "repair", dir)
+	wants(t, 2, `^$`, `there is no directory "nowhere"`, "cat", "nowhere")
+	wants(t, 2, `^$`, `holds no log\nhint: name the directory that was given to wal.Open`, "verify", empty)
+	wants(t, 2, `^$`, `exists\nhint: name a directory that does not exist yet`, "repair", dir, empty)
+	l, _, err := log.Open(dir, log.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	wants(t, 3, `^$`, `open elsewhere.*\nhint: end the program`, "verify", dir)
+}

@@ -1,0 +1,94 @@
+package write
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/internal/cli"
+	"github.com/holdfast-go/holdfast/files"
+)
+
+// spreadTo returns a spread whose lines all go to one file.
+func spreadTo(t *testing.T, file string, policy holdfast.Policy, stderr io.Writer) *spread {
+	t.Helper()
+	out, err := parsePattern(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &distribution{out: out, policy: policy}
+	files, err := files.New(d.options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d.spread(files, newPulse(cli.NewProgress(stderr, true), files), nil)
+}
+
+// TestFailureThatHasPassedCostsNoLine lets a flush in the background fail, makes the
+// directory that it missed, and goes on.
+func TestFailureThatHasPassedCostsNoLine(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "later")
+	file := filepath.Join(dir, "x")
+	s := spreadTo(t, file, holdfast.Policy{Buffer: 4096, FlushEvery: time.Millisecond}, io.Discard)
+	s.splitter.each = s.take
+	s.splitter.take([]byte("one\n"))
+	s.flush()
+	for s.files.Stats().Flushes == 0 {
+		runtime.Gosched()
+	}
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	s.splitter.take([]byte("two\n"))
+	s.flush()
+	s.close()
+	s.show.End()
+	got, err := os.ReadFile(file)
+	if string(got) != "one\ntwo\n" || err != nil || s.totals.Failures.sum() > 0 || s.totals.FailedFiles > 0 || s.totals.Written != 2 {
+		t.Errorf("the file holds %q, %v; totals %+v", got, err, s.totals)
+	}
+}
+
+// TestLineThatIsTooLongCostsOnlyItself lets write have lines of up to 100 bytes.
+func TestLineThatIsTooLongCostsOnlyItself(t *testing.T) {
+	dir := t.TempDir()
+	var stderr bytes.Buffer
+	s := spreadTo(t, filepath.Join(dir, "x"), holdfast.Buffered(64*holdfast.KiB), &stderr)
+	s.splitter.most = 100
+	s.run(t.Context(), newIntake(strings.NewReader("short\n"+strings.Repeat("a", 100)+"\n"+strings.Repeat("b", 99)+"\n")))
+	s.close()
+	s.show.End()
+	if s.totals.Failures[tooLong] != 1 || s.totals.Written != 2 || stderr.String() != "holdfast: line 2: it is longer than 100B\n" {
+		t.Errorf("%+v, stderr: %s", s.totals, stderr.String())
+	}
+}
+
+// TestProgressIsReported beats by hand.
+func TestProgressIsReported(t *testing.T) {
+	files, err := files.New(files.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer files.Close()
+	var stderr bytes.Buffer
+	p := newPulse(cli.NewProgress(&stderr, true), files)
+	defer p.End()
+	p.see(totals{Lines: 12345, Files: 2})
+	p.Show(p.text())
+	if got := stderr.String(); got != "holdfast: 12,345 lines, 0 B/s, 2 files, 0 handles\n" {
+		t.Errorf("%q", got)
+	}
+	stderr.Reset()
+	p.IsTerminal = true
+	p.Show(p.text())
+	p.Failure(nil, "oh")
+	if got := stderr.String(); !strings.HasPrefix(got, "\rholdfast: 12,345 lines") || !strings.HasSuffix(got, " \rholdfast: oh\n") {
+		t.Errorf("%q", got)
+	}
+}

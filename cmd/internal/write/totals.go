@@ -1,0 +1,172 @@
+package write
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/internal/cli"
+	"github.com/holdfast-go/holdfast/files"
+)
+
+// Totals is what a run of write has done.
+type totals struct {
+	Kind        string          `json:"kind"` // write
+	End         cli.EndKind     `json:"end"`
+	Lines       int64           `json:"lines"` // that were read
+	Written     int64           `json:"written_lines"`
+	Bytes       int64           `json:"written_bytes"`
+	Files       int             `json:"files"` // that lines went to, that of the other lines too
+	Else        int64           `json:"else_lines"`
+	Healed      int64           `json:"healed"` // files with a torn last line, which was ended first
+	Failures    lineFailures    `json:"failures"`
+	FirstLost   int64           `json:"first_lost_line,omitempty"` // that a file has not taken, if no bytes were lost
+	LostBytes   int64           `json:"lost_bytes"`                // that were accepted, and could not be written at the end
+	Cut         int             `json:"cut_bytes"`                 // read of a line without its end
+	FailedFiles int             `json:"failed_files"`
+	FailedLate  int             `json:"-"` // of these at the end
+	Policy      holdfast.Policy `json:"policy"`
+	// Durable says that all of it is on stable storage.
+	Durable bool          `json:"durable"`
+	Elapsed time.Duration `json:"elapsed_ns"`
+	*losses               // nil where each line was a file of its own
+	Stats   files.Stats   `json:"stats"`
+}
+
+// Losses is what a crash would have taken of all files together while the run went on.
+type losses struct {
+	Process string `json:"lost_when_process_dies"`
+	Bytes   int64  `json:"lost_when_process_dies_bytes"` // at most
+	Power   string `json:"lost_when_machine_dies"`
+}
+
+// LineFailures counts the lines that were not written, by why.
+type lineFailures [lineErrorKinds]int64
+
+func (f *lineFailures) add(kind lineErrorKind, n int) { f[kind] += int64(n) }
+
+func (f *lineFailures) sum() (n int64) {
+	for _, count := range f {
+		n += count
+	}
+	return n
+}
+
+// failureNames are the keys in JSON, and the words for people.
+var failureNames = [lineErrorKinds]struct{ key, words string }{
+	missing:   {"missing", "without such a field or column"},
+	notJSON:   {"not_json", "no JSON object"},
+	noValue:   {"no_value", "with null, an object or an array in the field"},
+	tooLong:   {"too_long", "too long"},
+	refused:   {"refused", "not taken by their file"},
+	uncertain: {"uncertain", "perhaps in their file, whose sync failed"},
+}
+
+// MarshalJSON has a key for each why.
+func (f lineFailures) MarshalJSON() ([]byte, error) {
+	keys := map[string]int64{}
+	for kind, name := range failureNames {
+		keys[name.key] = f[kind]
+	}
+	return json.Marshal(keys)
+}
+
+func (f *lineFailures) String() string {
+	var whys []string
+	for kind, n := range f {
+		if n > 0 {
+			whys = append(whys, cli.Grouped(n)+" "+failureNames[kind].words)
+		}
+	}
+	return strings.Join(whys, ", ")
+}
+
+// add counts what a file has taken.
+func (t *totals) add(isElse bool, lines, bytes int) {
+	if isElse {
+		t.Else += int64(lines)
+	}
+	t.Written += int64(lines)
+	t.Bytes += int64(bytes)
+}
+
+// print prints what was done, for people.
+func (t *totals) print(w io.Writer) error {
+	var b strings.Builder
+	rate := ""
+	if t.Elapsed >= time.Millisecond {
+		rate = fmt.Sprintf(" (%s/s)", cli.BytesText(int64(float64(t.Bytes)/t.Elapsed.Seconds())))
+	}
+	fmt.Fprintf(&b, "written: %s to %s, %s in %v%s\n", cli.CountText(t.Written, "line"), cli.CountText(int64(t.Files), "file"),
+		cli.BytesText(t.Bytes), t.Elapsed.Round(time.Millisecond), rate)
+	if t.Else > 0 {
+		fmt.Fprintf(&b, "of these without a file of their own: %s\n", cli.CountText(t.Else, "line"))
+	}
+	if n := t.Failures.sum(); n > 0 {
+		fmt.Fprintf(&b, "not written: %s: %s\n", cli.CountText(n, "line"), &t.Failures)
+	}
+	if t.Cut > 0 {
+		fmt.Fprintf(&b, "not written: the last %s that were read: the line has no end\n", cli.CountText(int64(t.Cut), "byte"))
+	}
+	if t.Healed > 0 {
+		fmt.Fprintf(&b, "healed: %s whose last line was torn, and was ended with a line feed first\n", cli.CountText(t.Healed, "file"))
+	}
+	if t.FailedFiles > 0 {
+		fmt.Fprintf(&b, "failed: %s\n", cli.CountText(int64(t.FailedFiles), "file"))
+	}
+	if t.LostBytes > 0 {
+		fmt.Fprintf(&b, "lost at the end: %s that had been taken\n", cli.CountText(t.LostBytes, "byte"))
+	}
+	if t.Written > 0 {
+		durable := "all that was written"
+		switch {
+		case t.Policy.Sync.Mode == holdfast.SyncNever:
+			durable = "nothing for sure, the policy has sync=never: it is the kernel's, which writes it within about half a minute"
+		case t.FailedFiles > 0:
+			durable = "all that was written, but for the files that failed"
+		}
+		fmt.Fprintf(&b, "durable: %s\n", durable)
+	}
+	if t.Stats.NoJournal > 0 {
+		b.WriteString(cli.NoJournalText)
+	}
+	if n := t.Stats.Stripped; n > 0 {
+		fmt.Fprintf(&b, "stripped: %s whose owner, group or an attribute could not be kept\n", cli.CountText(n, "file"))
+	}
+	if t.Written > 0 && t.losses != nil {
+		fmt.Fprintf(&b, "policy: %v; while it ran, the end of the process would have taken: %s; a power cut: %s\n", t.Policy, t.Process, t.Power)
+	}
+	fmt.Fprintf(&b, "calls that were made again: %s; idle files and directories that were closed: %s\n", cli.Grouped(t.Stats.Retries), cli.Grouped(t.Stats.Evictions))
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// A pulse is what write shows while it goes on.
+type pulse struct {
+	*cli.Progress
+	files *files.Set
+	begun time.Time
+
+	mu   sync.Mutex
+	seen totals
+}
+
+// see keeps the totals for text.
+func (p *pulse) see(t totals) {
+	p.mu.Lock()
+	p.seen = t
+	p.mu.Unlock()
+}
+
+func (p *pulse) text() string {
+	handles := p.files.Stats().Open
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	rate := float64(p.seen.Bytes) / time.Since(p.begun).Seconds()
+	return fmt.Sprintf("%s, %s/s, %s, %s",
+		cli.CountText(p.seen.Lines, "line"), cli.BytesText(int64(rate)), cli.CountText(int64(p.seen.Files), "file"), cli.CountText(int64(handles), "handle"))
+}

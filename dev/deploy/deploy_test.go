@@ -1,0 +1,242 @@
+package deploy
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/yaml"
+)
+
+// read decodes a manifest. A key that Kubernetes does not know, or that stands in it twice, is an error.
+func read(t *testing.T, file string, into any) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err == nil {
+		err = yaml.UnmarshalStrict(text, into)
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+}
+
+func TestJob(t *testing.T) {
+	var job batchv1.Job
+	read(t, "kubernetes-job.yaml", &job)
+	if got := (metav1.TypeMeta{Kind: "Job", APIVersion: batchv1.SchemeGroupVersion.String()}); job.TypeMeta != got {
+		t.Errorf("%+v, want %+v", job.TypeMeta, got)
+	}
+	if *job.Spec.Completions != *job.Spec.Parallelism || *job.Spec.CompletionMode != batchv1.IndexedCompletion || *job.Spec.BackoffLimit != 0 {
+		t.Error("not one try for each of so many nodes, all at once")
+	}
+	pod := job.Spec.Template
+	if pod.Spec.RestartPolicy != corev1.RestartPolicyNever {
+		t.Errorf("a bench that fails begins again: %s", pod.Spec.RestartPolicy)
+	}
+	terms := pod.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	if len(terms) != 1 || terms[0].TopologyKey != corev1.LabelHostname || !selects(t, terms[0].LabelSelector, pod.Labels) {
+		t.Errorf("two pods may be on one node: %+v", terms)
+	}
+	checkPod(t, pod.Spec)
+}
+
+func TestDaemonSet(t *testing.T) {
+	var set appsv1.DaemonSet
+	read(t, "kubernetes-daemonset.yaml", &set)
+	if got := (metav1.TypeMeta{Kind: "DaemonSet", APIVersion: appsv1.SchemeGroupVersion.String()}); set.TypeMeta != got {
+		t.Errorf("%+v, want %+v", set.TypeMeta, got)
+	}
+	pod := set.Spec.Template
+	if !selects(t, set.Spec.Selector, pod.Labels) {
+		t.Error("its selector does not select its pods")
+	}
+	// A DaemonSet restarts whatever ends, so the bench must be over before the container that stays.
+	if len(pod.Spec.InitContainers) != 1 || pod.Spec.InitContainers[0].Args[0] != "bench" || pod.Spec.RestartPolicy != "" {
+		t.Error("bench is not run once")
+	}
+	checkPod(t, pod.Spec)
+}
+
+func selects(t *testing.T, s *metav1.LabelSelector, of map[string]string) bool {
+	t.Helper()
+	selector, err := metav1.LabelSelectorAsSelector(s)
+	return err == nil && !selector.Empty() && selector.Matches(labels.Set(of))
+}
+
+// checkPod holds what both pods have: the name of the node, mounts of volumes that exist, and no
+// rights that they do not need. They measure the disk, and keep the results elsewhere.
+func checkPod(t *testing.T, pod corev1.PodSpec) {
+	t.Helper()
+	if !pod.HostNetwork {
+		t.Error("the results have the name of the pod, and not of the node")
+	}
+	volumes := map[string]corev1.Volume{}
+	for _, v := range pod.Volumes {
+		volumes[v.Name] = v
+	}
+	for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
+		s := c.SecurityContext
+		if s == nil || *s.AllowPrivilegeEscalation || !*s.ReadOnlyRootFilesystem || len(s.Capabilities.Drop) != 1 || s.Capabilities.Drop[0] != "ALL" {
+			t.Errorf("%s has rights that it does not need", c.Name)
+		}
+		if c.Image == "" || strings.HasSuffix(c.Image, ":latest") || !strings.Contains(c.Image, ":") {
+			t.Errorf("%s has no version: %s", c.Name, c.Image)
+		}
+		mounts := map[string]corev1.Volume{}
+		for _, m := range c.VolumeMounts {
+			v, ok := volumes[m.Name]
+			if !ok {
+				t.Errorf("%s mounts %s, which is no volume", c.Name, m.Name)
+			}
+			mounts[m.MountPath] = v
+		}
+		if len(c.Args) == 0 || c.Args[0] != "bench" {
+			continue
+		}
+		if want := madeImage(t); c.Image != want {
+			t.Errorf("%s is made by %s, and the release makes %s", c.Name, c.Image, want)
+		}
+		value := func(flag string) string { return c.Args[slices.Index(c.Args, flag)+1] }
+		if disk, ok := mounts[value("--dir")]; !ok || disk.HostPath == nil {
+			t.Errorf("%s measures %s, which is no disk of the node", c.Name, value("--dir"))
+		}
+		if results, ok := mounts[filepath.Dir(value("-o"))]; !ok || results.HostPath != nil {
+			t.Errorf("%s writes results to %s", c.Name, value("-o"))
+		}
+	}
+}
+
+// madeImage is the name in the image that dev/tools/release makes of the newest version, as docs/install.md shows it.
+func madeImage(t *testing.T) string {
+	t.Helper()
+	changes, err := os.ReadFile("../../CHANGELOG.md")
+	install, err2 := os.ReadFile("../../docs/install.md")
+	if err := errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
+	version := regexp.MustCompile(`(?m)^## ([0-9.]+)`).FindSubmatch(changes)
+	if version == nil {
+		t.Fatal("CHANGELOG.md has no version")
+	}
+	name := "localhost/holdfast:" + string(version[1])
+	if !strings.Contains(string(install), "image: "+name+"\n") {
+		t.Errorf("docs/install.md has no %s", name)
+	}
+	return name
+}
+
+func TestFilesAreShort(t *testing.T) {
+	for pattern, most := range map[string]int{"slurm.sh": 40, "*.y*ml": 40, "README.md": 40, "try-slurm": 100} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Errorf("%s: %v, %v", pattern, files, err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if n := strings.Count(string(text), "\n"); err != nil || n > most {
+				t.Errorf("%s has %d lines, of at most %d, %v", file, n, most, err)
+			}
+		}
+	}
+}
+
+// fake is a holdfast that prints its arguments, and makes the file of -o.
+const fake = `#!/bin/sh
+echo "$@"
+while [ $# -gt 1 ]; do shift; done
+echo results > "$1"
+`
+
+// faked returns the name of such a program.
+func faked(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "holdfast")
+	if err := os.WriteFile(program, []byte(fake), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	return program
+}
+
+func TestSlurmScript(t *testing.T) {
+	script, err := filepath.Abs("slurm.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skip("no bash here")
+	}
+	host, err := exec.Command("uname", "-n").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(args ...string) string {
+		t.Helper()
+		cmd := exec.Command("bash", append([]string{script}, args...)...)
+		cmd.Dir = t.TempDir()
+		cmd.Env = append(os.Environ(), "HOLDFAST="+faked(t), "SLURM_JOB_ID=17")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			return err.Error() + "\n" + string(out)
+		}
+		return string(out)
+	}
+	name := strings.TrimSpace(string(host)) + "-17.jsonl\n"
+	if got, want := run("/scratch"), "bench --quick --dir /scratch -o holdfast-results/"+name; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got, want := run("/a b", "there", "--rounds", "6"), "bench --rounds 6 --dir /a b -o there/"+name; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got := run(); !strings.Contains(got, "name a directory on the disk to measure") {
+		t.Errorf("got %s", got)
+	}
+}
+
+// TestAnsible runs the play over two hosts that are this machine, one of which can't measure.
+func TestAnsible(t *testing.T) {
+	if _, err := exec.LookPath("ansible-playbook"); err != nil {
+		t.Skip("no ansible-playbook here (Debian: apt-get install ansible-core)")
+	}
+	play, err := filepath.Abs("ansible.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	ansible := func(args ...string) (string, error) {
+		cmd := exec.Command("ansible-playbook", append(args, play)...)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "HOME="+dir, "ANSIBLE_LOCALHOST_WARNING=false", "LC_ALL=C.UTF-8")
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	if out, err := ansible("--syntax-check"); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	hosts := "one ansible_connection=local ansible_python_interpreter=auto_silent\ntwo ansible_connection=local ansible_python_interpreter=auto_silent flags=--no-such-flag\n"
+	broken := strings.Replace(fake, "echo \"$@\"", "case $* in *no-such-flag*) exit 2;; esac", 1)
+	program := faked(t)
+	if err := errors.Join(os.WriteFile(program, []byte(broken), 0o777), os.WriteFile(filepath.Join(dir, "hosts"), []byte(hosts), 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	out, err := ansible("-i", "hosts", "-e", "program="+program, "-e", "dir="+dir, "-e", "results="+filepath.Join(dir, "results"))
+	var failed *exec.ExitError
+	if !errors.As(err, &failed) {
+		t.Errorf("the host two fails, and the play does not: %v\n%s", err, out)
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "results", "one.jsonl")); err != nil || string(text) != "results\n" {
+		t.Errorf("%v: %q\n%s", err, text, out)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "results", "two.jsonl")); err == nil {
+		t.Errorf("there are results of the host two:\n%s", out)
+	}
+}

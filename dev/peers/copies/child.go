@@ -1,0 +1,59 @@
+package copies
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/holdfast-go/holdfast/cmd/dev/peers/internal/command"
+)
+
+// A trialOrder is the order to a child process: one arm's copying, once.
+type trialOrder struct {
+	Quick     bool
+	Race, Arm string
+	From, To  string
+	Files     int    // of the job's
+	Path      string // the directory of our command, or nothing
+}
+
+// carryOut is what a child does.
+func (t trialOrder) carryOut(io.Writer) (any, error) {
+	r, a := command.Find(races(t.Quick, states), t.Race, t.Arm)
+	if r == nil {
+		return nil, fmt.Errorf("%s/%s: there is no such arm", t.Race, t.Arm)
+	}
+	if t.Path != "" {
+		if err := os.Setenv("PATH", t.Path+string(os.PathListSeparator)+os.Getenv("PATH")); err != nil {
+			return nil, err
+		}
+	}
+	r.Job.files = t.Files
+	runtime.GC()
+	begun, cpu := time.Now(), command.CPUTime()
+	err := a.Do.copies(context.Background(), r.Job.job, t.From, t.To)
+	if err != nil {
+		return command.Broken(err), nil
+	}
+	return command.Sample{Elapsed: time.Since(begun), CPU: command.CPUTime() - cpu, Units: t.Files}, nil
+}
+
+// build builds our command from the module that this program is of, which the go command knows.
+func build(ctx context.Context, dir string) error {
+	module, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/holdfast-go/holdfast").Output()
+	if err != nil {
+		return fmt.Errorf("the go command does not find holdfast; run it in the directory peers (%w): %w", errors.ErrUnsupported, err)
+	}
+	cmd := exec.CommandContext(ctx, "go", "build", "-C", strings.TrimSpace(string(module)), "-trimpath", "-o", dir+string(os.PathSeparator), "./cmd/holdfast")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build: %w: %s", err, bytes.TrimSpace(out))
+	}
+	return nil
+}

@@ -1,0 +1,152 @@
+// Package crash crashes databases, git and shell scripts, and prints which of them lose what they
+// had acknowledged, beside what they document.
+//
+// Each works in a directory of its own and says "ack N" when its own call for record N has returned.
+// It is killed; its system calls fail; its power is cut, which takes away all that it has not synced.
+// See docs/prove.md.
+//
+// Start with programs for what is crashed.
+package crash
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/holdfast-go/holdfast/cmd/dev/peers/internal/command"
+	"github.com/holdfast-go/holdfast/internal/crash/prove"
+)
+
+// Kind crashes programs of others.
+var Kind = command.Kind{
+	Name:  "crash",
+	Does:  "what bbolt, badger, pebble, SQLite, git and shell scripts lose of what they acknowledged: kill, faults, power cuts",
+	Run:   run,
+	Carry: command.Order(serve),
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	f := flag.NewFlagSet("crash", flag.ContinueOnError)
+	within := f.Duration("time", 2*time.Second, "about how long each program takes at each level")
+	dir := f.String("dir", "", "where they write (default: that of temporary files)")
+	pick := f.String("run", "", "only programs that match this regular expression")
+	if err := command.Parse(f, args, stderr); err != nil {
+		return err
+	}
+	chosen, err := regexp.Compile(*pick)
+	if err != nil {
+		return command.Misuse("-run: %w", err)
+	}
+	if !slices.ContainsFunc(programs, func(p program) bool { return chosen.MatchString(p.name + " " + p.setting) }) {
+		return command.Misuse("-run=%s matches no program; names look like %s %s", *pick, programs[0].name, programs[0].setting)
+	}
+	table := tabwriter.NewWriter(stdout, 0, 0, 1, ' ', 0)
+	fmt.Fprintln(table, "| program | setting |\tkill: acknowledged |\tlost |\tfault: acknowledged |\tlost |\tpower: acknowledged |\tlost |\tas documented |")
+	fmt.Fprintln(table, "|---|---|\t---|\t---|\t---|\t---|\t---|\t---|\t---|")
+	for _, p := range programs {
+		if !chosen.MatchString(p.name + " " + p.setting) {
+			continue
+		}
+		fmt.Fprintf(table, "| %s | %s |", p.name, p.setting)
+		for _, level := range levels {
+			v, err := p.crash(ctx, level, *dir, *within)
+			switch {
+			case errors.Is(err, errNotJudged):
+				fmt.Fprint(table, "\t– |\t– |")
+				continue
+			case err != nil:
+				return fmt.Errorf("%s, %s, level %s: %w", p.name, p.setting, level, err)
+			}
+			lost := "nothing"
+			if v.Failure != nil {
+				lost = fmt.Sprintf("%d", max(1, v.Tally.Lost))
+				fmt.Fprintf(stderr, "%s, %s, level %s: %s\n", p.name, p.setting, level, v.Failure.Words)
+			}
+			fmt.Fprintf(table, "\t%d |\t%s |", v.Tally.Acknowledged, lost)
+		}
+		fmt.Fprintf(table, "\t%s |\n", p.documented)
+	}
+	return table.Flush()
+}
+
+// levels are those of a program.
+var levels = []prove.Level{prove.Kill, prove.Fault, prove.PowerCut}
+
+// errNotJudged says that a level says nothing about a program.
+var errNotJudged = errors.New("not judged")
+
+// crash crashes a program at a level.
+func (p program) crash(ctx context.Context, level prove.Level, dir string, within time.Duration) (*prove.Verdict, error) {
+	if p.mapped && level != prove.Kill {
+		return nil, fmt.Errorf("%w: it writes through mapped memory, which no supervisor sees", errNotJudged)
+	}
+	if p.needs != "" {
+		if _, err := exec.LookPath(p.needs); err != nil {
+			return nil, fmt.Errorf("%w: %w", errNotJudged, err)
+		}
+	}
+	if level != prove.Kill {
+		if why := prove.CanSupervise(exec.CommandContext(ctx, "true")); why != "" {
+			return nil, fmt.Errorf("%w: %s", errNotJudged, why)
+		}
+	}
+	c := prove.Program{Command: p.command, Read: p.read, Dir: dir, Time: within, Seed: rand.Uint64(), Level: level}
+	if p.open != nil {
+		reader, err := command.Child(ctx, "crash", order{Program: p.name + " " + p.setting, Read: true})
+		if err != nil {
+			return nil, err
+		}
+		c.Read = "'" + strings.Join(reader.Args, "' '") + "'"
+		c.Start = func(ctx context.Context, dir string) *exec.Cmd {
+			cmd, err := command.Child(ctx, "crash", order{Program: p.name + " " + p.setting})
+			if err != nil {
+				cmd = &exec.Cmd{Err: err}
+			}
+			cmd.Dir = dir
+			return cmd
+		}
+	}
+	return c.Prove(ctx)
+}
+
+// An order is what a process of its own does in its directory.
+type order struct {
+	Program string
+	Read    bool
+}
+
+// serve stores records behind those that it finds until it is killed, or prints the
+// numbers of those.
+func serve(o order, out io.Writer) (any, error) {
+	for _, p := range programs {
+		if p.name+" "+p.setting != o.Program {
+			continue
+		}
+		s, err := p.open()
+		if err != nil {
+			return nil, err
+		}
+		n, err := s.read(func(n uint64) {
+			if o.Read {
+				fmt.Fprintln(out, n)
+			}
+		})
+		for !o.Read && err == nil {
+			if err = s.put(n + 1); err == nil {
+				n++
+				fmt.Fprintln(out, "ack", n)
+			}
+		}
+		return nil, err
+	}
+	return nil, fmt.Errorf("there is no program %q", o.Program)
+}

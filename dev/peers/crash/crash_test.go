@@ -1,0 +1,56 @@
+package crash
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast/cmd/dev/peers/internal/command"
+	"github.com/holdfast-go/holdfast/internal/crash/prove"
+	"github.com/holdfast-go/holdfast/internal/crash/syscallfault"
+	"github.com/holdfast-go/holdfast/internal/isolate"
+)
+
+func TestMain(m *testing.M) {
+	syscallfault.Launch()
+	command.Serve(Kind)
+	os.Exit(isolate.Tests{M: m}.Run())
+}
+
+func TestUnknownCommandIsRefused(t *testing.T) { isolate.RefusesUnknownCommand(t) }
+
+// TestProgramsLoseWhatTheyDocument crashes each program at each level for a short time.
+func TestProgramsLoseWhatTheyDocument(t *testing.T) {
+	dir := t.TempDir()
+	if memory, err := os.MkdirTemp("/dev/shm", "crash-"); err == nil { // nothing here needs a disk
+		dir = memory
+		t.Cleanup(func() { _ = os.RemoveAll(memory) })
+	}
+	for _, p := range programs {
+		for _, level := range levels {
+			t.Run(p.name+", "+p.setting+", "+string(level), func(t *testing.T) {
+				t.Parallel()
+				if p.needs != "" && level == prove.Fault {
+					t.Skip("a commit starts so many processes that six faults take seconds: the command gives them")
+				}
+				v, err := p.crash(t.Context(), level, dir, time.Nanosecond)
+				if errors.Is(err, errNotJudged) {
+					t.Skip(err)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				lost := v.Failure != nil
+				if lost {
+					t.Log(v.Failure.Words)
+				}
+				must := slices.Contains(p.lost, level)
+				if lost != must && !slices.Contains(p.may, level) {
+					t.Errorf("it has lost something: %v; %d crashes, %d faults, %d acknowledged", lost, v.Kills, v.Faults, v.Tally.Acknowledged)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,208 @@
+package crash
+
+import (
+	"database/sql"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/dgraph-io/badger/v4"
+	"go.etcd.io/bbolt"
+	_ "modernc.org/sqlite" // the driver "sqlite"
+
+	"github.com/holdfast-go/holdfast/internal/crash/prove"
+)
+
+// A program is one setting of what is crashed. It is a database that open opens in the working
+// directory, or a command for the shell and one that reads.
+type program struct {
+	name, setting string
+	open          func() (*database, error)
+	command, read string
+	needs         string // a command that must be there
+	mapped        bool   // it writes through mapped memory
+	lost, may     []prove.Level
+	documented    string // whether its own page says so
+}
+
+// A database stores the records 1, 2, 3 and so on.
+type database struct {
+	put func(n uint64) error
+	// read calls do with each record that it finds, and returns the last.
+	read func(do func(n uint64)) (last uint64, err error)
+}
+
+// programs are what is crashed. SQLite takes the sync of a directory for done even if it has failed
+// (unixSync in its os_unix.c, ticket 1657). So the level fault loses the whole database, if it
+// meets this call.
+var programs = []program{
+	{name: "SQLite", setting: "WAL, synchronous=FULL", open: sqlite("WAL", "FULL"), may: []prove.Level{prove.Fault},
+		documented: "yes: the WAL is synced after each commit; but a sync of the directory may fail unheard"},
+	{name: "SQLite", setting: "WAL, synchronous=NORMAL", open: sqlite("WAL", "NORMAL"), lost: []prove.Level{prove.PowerCut}, may: []prove.Level{prove.Fault},
+		documented: "yes: a commit may roll back after a power loss"},
+	{name: "SQLite", setting: "DELETE, synchronous=FULL", open: sqlite("DELETE", "FULL"), may: []prove.Level{prove.Fault, prove.PowerCut},
+		documented: "yes: only EXTRA syncs the directory after the journal's removal; and as above"},
+	{name: "bbolt", setting: "default", open: bolt(false),
+		documented: "yes: each commit is synced"},
+	{name: "bbolt", setting: "NoSync", open: bolt(true), lost: []prove.Level{prove.PowerCut}, may: []prove.Level{prove.Fault},
+		documented: "yes: a failure of the system may take or corrupt the database"},
+	{name: "pebble", setting: "pebble.Sync", open: openPebble(pebble.Sync),
+		documented: "yes: a commit waits for the sync of the log"},
+	{name: "pebble", setting: "pebble.NoSync", open: openPebble(pebble.NoSync), lost: []prove.Level{prove.PowerCut}, may: []prove.Level{prove.Kill, prove.Fault},
+		documented: "yes: the end of the process may take recent writes"},
+	{name: "badger", setting: "SyncWrites=false, the default", open: openBadger(false), mapped: true,
+		documented: "yes: writes survive the end of the process"},
+	{name: "badger", setting: "SyncWrites=true", open: openBadger(true), mapped: true,
+		documented: "yes, as far as it was judged"},
+	{name: "git commit", setting: "default", command: commits(""), read: log, needs: "git", lost: []prove.Level{prove.PowerCut},
+		documented: "yes: it risks losing recent work"},
+	{name: "git commit", setting: "core.fsync=all", command: commits("-c core.fsync=all"), read: log, needs: "git", lost: []prove.Level{prove.PowerCut},
+		documented: "no: files are synced, but not the directories of their names"},
+	{name: "sh", setting: "echo >t; mv t f", command: counter("echo $n >t; mv t f"), read: count, lost: []prove.Level{prove.PowerCut}, may: []prove.Level{prove.Fault},
+		documented: "yes: rename(2) promises nothing of a power cut"},
+	{name: "sh", setting: "echo >t && sync t && mv t f && sync .", command: counter("echo $n >t && sync t && mv t f && sync . || exit"), read: count,
+		documented: "yes: fsync(2) of the file, and of its directory"},
+	{name: "sh", setting: "printf >>log", command: appended(`printf "%07d\n" $n >>log || exit`), read: lines, lost: []prove.Level{prove.PowerCut},
+		documented: "yes: write(2) promises nothing of a power cut"},
+	{name: "sh", setting: "fifty records in memory", lost: []prove.Level{prove.Kill, prove.Fault, prove.PowerCut},
+		command: appended(`b="$b$n\n"; if [ $((n%50)) = 0 ]; then printf "$b" >>log; b=; fi`), read: lines,
+		documented: "yes: memory goes with the process"},
+}
+
+// counter is a script that keeps the last number in the file f, and count reads it.
+func counter(step string) string {
+	return "n=$(cat f 2>/dev/null || echo 0); while :; do n=$((n+1)); " + step + "; echo ack $n; done"
+}
+
+const count = "if [ -e f ]; then seq $(cat f); fi"
+
+// appended is a script that keeps a line a record. A line of eight bytes lies in one page: a kill can tear no write of it.
+func appended(step string) string {
+	return "n=$(cat log 2>/dev/null | wc -l); while :; do n=$((n+1)); " + step + "; echo ack $n; done"
+}
+
+// lines prints the whole lines of log.
+const lines = "touch log; while read -r n; do echo $n; done <log"
+
+// commits makes a commit a record. A lock that a killed git has left is removed, as its message says.
+func commits(flags string) string {
+	return `export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@example.org GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@example.org GIT_CONFIG_NOSYSTEM=1 HOME=/nonexistent
+find . -name '*.lock' -delete; git init -q -b main . 2>/dev/null || exit
+n=$(git rev-list --count HEAD 2>/dev/null || echo 0)
+while :; do n=$((n+1)); echo $n >f; git ` + flags + ` add f && git ` + flags + ` commit -q -m $n >&2 || exit; echo ack $n; done`
+}
+
+// log prints the commits, if their files can be read.
+const log = `if git rev-parse -q --verify HEAD >/dev/null 2>&1; then git fsck --no-dangling >/dev/null 2>&1 && git log --reverse --format=%s; fi`
+
+func sqlite(journal, synchronous string) func() (*database, error) {
+	return func() (*database, error) {
+		db, err := sql.Open("sqlite", fmt.Sprintf("file:db?_pragma=journal_mode(%s)&_pragma=synchronous(%s)", journal, synchronous))
+		if err != nil {
+			return nil, err
+		}
+		db.SetMaxOpenConns(1)
+		if _, err := db.Exec("CREATE TABLE IF NOT EXISTS log (n INTEGER PRIMARY KEY)"); err != nil {
+			return nil, err
+		}
+		return &database{
+			put: func(n uint64) error {
+				_, err := db.Exec("INSERT INTO log VALUES (?)", int64(n))
+				return err
+			},
+			read: func(do func(uint64)) (last uint64, err error) {
+				rows, err := db.Query("SELECT n FROM log ORDER BY n")
+				if err != nil {
+					return 0, err
+				}
+				defer rows.Close()
+				for rows.Next() {
+					if err := rows.Scan(&last); err != nil {
+						return 0, err
+					}
+					do(last)
+				}
+				return last, rows.Err()
+			}}, nil
+	}
+}
+
+func key(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
+
+func bolt(noSync bool) func() (*database, error) {
+	return func() (*database, error) {
+		bucket := []byte("log")
+		db, err := bbolt.Open("db", 0o666, &bbolt.Options{NoSync: noSync})
+		if err != nil {
+			return nil, err
+		}
+		err = db.Update(func(tx *bbolt.Tx) error {
+			_, err := tx.CreateBucketIfNotExists(bucket)
+			return err
+		})
+		return &database{
+			put: func(n uint64) error {
+				return db.Update(func(tx *bbolt.Tx) error { return tx.Bucket(bucket).Put(key(n), key(n)) })
+			},
+			read: func(do func(uint64)) (last uint64, err error) {
+				return last, db.View(func(tx *bbolt.Tx) error {
+					return tx.Bucket(bucket).ForEach(func(k, _ []byte) error {
+						last = binary.BigEndian.Uint64(k)
+						do(last)
+						return nil
+					})
+				})
+			}}, err
+	}
+}
+
+func openPebble(how *pebble.WriteOptions) func() (*database, error) {
+	return func() (*database, error) {
+		db, err := pebble.Open("db", &pebble.Options{Logger: quiet{}})
+		if err != nil {
+			return nil, err
+		}
+		return &database{
+			put: func(n uint64) error { return db.Set(key(n), key(n), how) },
+			read: func(do func(uint64)) (last uint64, err error) {
+				it, err := db.NewIter(nil)
+				if err != nil {
+					return 0, err
+				}
+				for it.First(); it.Valid(); it.Next() {
+					last = binary.BigEndian.Uint64(it.Key())
+					do(last)
+				}
+				return last, it.Close()
+			}}, nil
+	}
+}
+
+// quiet says nothing but the cause of an end.
+type quiet struct{}
+
+func (quiet) Infof(string, ...any)              {}
+func (quiet) Errorf(string, ...any)             {}
+func (quiet) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
+
+func openBadger(sync bool) func() (*database, error) {
+	return func() (*database, error) {
+		db, err := badger.Open(badger.DefaultOptions("db").WithSyncWrites(sync).WithLogger(nil))
+		if err != nil {
+			return nil, err
+		}
+		return &database{
+			put: func(n uint64) error { return db.Update(func(tx *badger.Txn) error { return tx.Set(key(n), key(n)) }) },
+			read: func(do func(uint64)) (last uint64, err error) {
+				return last, db.View(func(tx *badger.Txn) error {
+					it := tx.NewIterator(badger.DefaultIteratorOptions)
+					defer it.Close()
+					for it.Rewind(); it.Valid(); it.Next() {
+						last = binary.BigEndian.Uint64(it.Item().Key())
+						do(last)
+					}
+					return nil
+				})
+			}}, nil
+	}
+}

@@ -1,0 +1,87 @@
+package records
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/holdfast-go/holdfast/cmd/dev/peers/internal/command"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/stat"
+)
+
+// latencies are how long a Write takes at a rate, beside syncs. Each goroutine sleeps until its
+// next record is due. Go's timers wake it up to a millisecond late, and then it writes all that is
+// due. So what is counted since a record was due has that millisecond, as the arm without a sink.
+func latencies() (all []*group) {
+	for _, mode := range []struct{ name, policy string }{
+		{"sync=1s", "buffer=64KiB,flush=100ms,sync=1s"},
+		{"sync=20ms", "buffer=64KiB,sync=20ms"},
+	} {
+		w := work{goroutines: 8, each: 100_000, size: 100, policy: mode.policy, rate: 200_000}
+		g := newGroup("rate=200000/"+mode.name, "the slowest of 10,000 Writes of 100B (p99.99), by 8 goroutines at 200,000 a second, "+mode.policy, w, []*arm{
+			{Name: "holdfast", Note: "a Writer", Do: how{open: openHoldfast}},
+			{Name: "zap", Note: "zapcore.BufferedWriteSyncer of 64 KiB, which syncs when it flushes, under the lock of its writers, as often as ours syncs", Do: how{open: openZap}},
+			{Name: "limit no sink", Note: "the same loop, and no file", Do: how{open: openNothing, read: nothing}},
+		})
+		g.Unit = "Write at p99.99"
+		g.Notes = []string{"The time is that of the call of Write (service time). *Since due* is from when a record was due until Write returned (open loop). Go's timers wake the goroutines up to 1 ms late: the arm without a sink has what that takes."}
+		all = append(all, g)
+	}
+	return all
+}
+
+// The columns of what distribution returns.
+var (
+	callColumns = []command.Column{
+		command.Value("call: p50", 0, command.Duration), command.Value("p99", 1, command.Duration), command.Value("slowest", 2, command.Duration),
+		command.Value("slowest ÷ p50", 3, func(x float64) string { return fmt.Sprintf("%.3g", x) }),
+	}
+	dueColumns = []command.Column{
+		command.Value("since due: p50", 4, command.Duration), command.Value("p99.9", 5, command.Duration), command.Value("p99.99", 6, command.Duration), command.Value("slowest", 7, command.Duration),
+	}
+)
+
+// A call is how long one Write took, and how long after it was due it returned.
+type call struct{ took, late time.Duration }
+
+// distribution completes the sample of a trial whose Writes were timed.
+func (w work) distribution(s command.Sample, calls []call) command.Sample {
+	took, late := make([]float64, len(calls)), make([]float64, len(calls))
+	for i, c := range calls {
+		took[i], late[i] = float64(c.took), float64(c.late)
+	}
+	s.Values = []float64{stat.Quantile(took, 0.5), stat.Quantile(took, 0.99), slices.Max(took), slices.Max(took) / stat.Quantile(took, 0.5)}
+	if w.rate > 0 {
+		s.CPU, s.Units, s.Elapsed = s.CPU/time.Duration(s.Units), 1, time.Duration(stat.Quantile(took, 0.9999))
+		s.Values = append(s.Values, stat.Quantile(late, 0.5), stat.Quantile(late, 0.999), stat.Quantile(late, 0.9999), slices.Max(late))
+	}
+	return s
+}
+
+// await sleeps until the n-th record of all is due, and returns when after the start that is; 0
+// without a rate.
+func (w work) await(start time.Time, n int) (due time.Duration) {
+	if w.rate == 0 {
+		return 0
+	}
+	due = time.Duration(n) * time.Second / time.Duration(w.rate)
+	// Not nanosleep(2): a goroutine that makes only such calls keeps its P for 10 ms.
+	// A goroutine that a lock has parked waits for that.
+	for time.Since(start) < due {
+		time.Sleep(due - time.Since(start))
+	}
+	return due
+}
+
+// format is what a program does before a Write: it formats a time and numbers, in memory of its
+// own. A round takes some 200 ns on a Xeon of model 207; `limit no sink` has what it takes here.
+func format(text []byte, rounds int) []byte {
+	for i := range rounds {
+		text = time.Unix(1_700_000_000, int64(i)*1001).UTC().AppendFormat(text[:0], time.RFC3339Nano)
+		text = strconv.AppendFloat(append(text, ' '), 1.5*float64(i)+0.1234, 'g', -1, 64)
+		text = strconv.AppendFloat(append(text, ' '), 3.25*float64(i)+0.777, 'g', -1, 64)
+		text = strconv.AppendInt(append(text, ' '), int64(i)+1_234_567_890, 10)
+	}
+	return text
+}

@@ -1,0 +1,619 @@
+package powercut
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/crash/fuselog"
+	"github.com/holdfast-go/holdfast/internal/crash/prove"
+	"github.com/holdfast-go/holdfast/internal/isolate"
+	"github.com/holdfast-go/holdfast/internal/volume"
+)
+
+// asChild makes the test binary be one of the processes: any of the product's, or a run that is
+// killed.
+const asChild = "HOLDFAST_TEST_POWERCUT_CHILD"
+
+func TestMain(m *testing.M) {
+	if mode := os.Getenv(asChild); mode != "" {
+		if err := beChild(mode, os.Args[1:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(isolate.Tests{M: m}.Run())
+}
+
+func beChild(mode string, args []string) error {
+	if mode == "stopped" {
+		return loopOfStoppedDisk(args[0])
+	}
+	if mode == "run" || mode == "model" {
+		// Its disk is there until it is killed, or until the program has been waited for too long: it
+		// acknowledges nothing.
+		o := chosen()
+		o.Program = &prove.Program{Command: "while :; do echo x >>log; sync log; done", Read: "true"}
+		kinds := map[string][]string{"run": {"ext4"}, "model": {Model}}[mode]
+		_, err := Run(context.Background(), o, kinds, time.Second)
+		return errors.Join(err, errors.New("nobody killed it"))
+	}
+	if mark := os.Getenv(stopMark); mark != "" && len(args) == 2 { // a server
+		if f, err := os.OpenFile(mark, os.O_CREATE|os.O_EXCL, 0o600); err == nil {
+			_ = f.Close()
+			for {
+				_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+			}
+		}
+	}
+	return Process(args, prove.Options{Child: childAs("process")})
+}
+
+// stopMark is a variable with the name of a file: the server that makes it stops for ever, and answers nothing.
+const stopMark = "HOLDFAST_TEST_POWERCUT_STOP"
+
+func childAs(mode string) func(context.Context, ...string) *exec.Cmd {
+	return func(ctx context.Context, args ...string) *exec.Cmd {
+		cmd := exec.CommandContext(ctx, "/proc/self/exe", args...)
+		cmd.Env = append(os.Environ(), asChild+"="+mode)
+		return cmd
+	}
+}
+
+func chosen(workloads ...string) prove.Options {
+	o := prove.Options{Policies: []holdfast.Policy{holdfast.Durable()}, States: 150, Seed: uint64(time.Now().UnixNano()), Child: childAs("process")}
+	for _, name := range workloads {
+		o.Workloads = append(o.Workloads, prove.Find(name))
+	}
+	return o
+}
+
+func needs(t *testing.T, kind string) {
+	t.Helper()
+	if err := Can(t.Context(), chosen(), kind); err != nil {
+		t.Skipf("what a power cut leaves of %s is not known here: %v", kind, err)
+	}
+}
+
+// journalled are the file systems that are here, of those whose names last.
+func journalled(t *testing.T) (kinds []string) {
+	t.Helper()
+	for _, kind := range Kinds[:4] {
+		if err := Can(t.Context(), chosen(), kind); err != nil {
+			t.Logf("left out: %v", err)
+		} else {
+			kinds = append(kinds, kind)
+		}
+	}
+	if kinds == nil {
+		t.Skip("no file system can be mounted here")
+	}
+	return kinds
+}
+
+// TestPowerCutsOfRealFileSystems judges states of workloads and of all controls. Each liar must be
+// caught, and nothing else.
+func TestPowerCutsOfRealFileSystems(t *testing.T) {
+	t.Parallel()
+	needs(t, "ext4")
+	kinds, workloads := []string{"ext4"}, []string{"writer", "append", "whole-replace", "copy-resume"}
+	if !testing.Short() {
+		for _, more := range []string{"xfs", "btrfs", "ext3"} {
+			if err := Can(t.Context(), chosen(), more); err == nil {
+				kinds = append(kinds, more)
+			}
+		}
+	}
+	// The end of the time leaves a few states of each, and all that a liar needs to be caught.
+	verdicts, err := Run(t.Context(), chosen(workloads...), kinds, time.Duration(len(kinds))*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	states, rows := int64(0), map[string]int{}
+	for _, v := range verdicts {
+		states += v.Tally.States
+		rows[v.FS]++
+		liar := v.Control != "" && v.Control != "correct"
+		if liar != (v.Failure != nil) {
+			t.Errorf("%s, %s: %d states, %+v %s", v.FS, v.Workload, v.Tally.States, v.Failure, v.Unknown)
+		}
+		if v.Failure == nil && (v.Tally.States < leastStates || v.Tally.Unmountable > 0) {
+			t.Errorf("%s, %s: %+v %s", v.FS, v.Workload, v.Tally, v.Unknown)
+		}
+	}
+	for _, kind := range kinds {
+		if rows[kind] < len(workloads)+6 {
+			t.Errorf("%s has %d rows", kind, rows[kind])
+		}
+	}
+	t.Logf("%d states", states)
+}
+
+// TestKillLeavesNothing kills a run at work. Its processes, mounts and loop devices end with it.
+func TestKillLeavesNothing(t *testing.T) {
+	t.Parallel()
+	needs(t, "ext4")
+	cmd := childAs("run")(t.Context())
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	var said tail
+	cmd.Stderr = &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	owner := fmt.Sprintf("holdfast-disk:%d:", cmd.Process.Pid)
+	devices := map[string]string{}
+	for len(devices) == 0 {
+		for _, p := range mounted(owner) {
+			for device, file := range loopsIn(p) {
+				devices[device] = file
+			}
+		}
+		select {
+		case err := <-ended:
+			t.Fatalf("it ended before it was killed: %v: %s", err, &said)
+		case <-time.After(time.Millisecond):
+		}
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	<-ended
+	gone := func() (left []string) {
+		left = mounted(owner)
+		for device, file := range devices {
+			// "/" is a file that no path leads to: its mount is being ended.
+			if text, err := os.ReadFile(device); err == nil && (string(text) == file || string(text) == "/\n") {
+				left = append(left, device)
+			}
+		}
+		return left
+	}
+	for began := time.Now(); len(gone()) > 0; time.Sleep(time.Millisecond) {
+		if time.Since(began) > patience {
+			t.Fatalf("left: %v", gone())
+		}
+	}
+}
+
+// mounted are the processes that have a disk of an owner mounted.
+func mounted(owner string) (all []string) {
+	files, _ := filepath.Glob("/proc/[0-9]*/mountinfo")
+	for _, file := range files {
+		if text, err := os.ReadFile(file); err == nil && strings.Contains(string(text), " "+owner) {
+			all = append(all, filepath.Dir(file))
+		}
+	}
+	return all
+}
+
+// loopsIn are the loop devices that a process sees mounted from cells, with their files.
+func loopsIn(process string) map[string]string {
+	all := map[string]string{}
+	text, _ := os.ReadFile(filepath.Join(process, "mountinfo"))
+	for line := range strings.Lines(string(text)) {
+		_, after, _ := strings.Cut(line, " - ")
+		what := strings.Fields(after)
+		if len(what) < 2 || !strings.HasPrefix(what[1], "/dev/loop") || !strings.Contains(line, "/cell") {
+			continue
+		}
+		name := filepath.Join("/sys/block", filepath.Base(what[1]), "loop/backing_file")
+		if file, err := os.ReadFile(name); err == nil {
+			all[name] = string(file)
+		}
+	}
+	return all
+}
+
+// TestRefusedWriteIsShown holds what the documentation says of one EIO: the second sync of a plain
+// program succeeds, and its record is gone. A Writer of holdfast never says that it is there.
+func TestRefusedWriteIsShown(t *testing.T) {
+	t.Parallel()
+	kinds := journalled(t)
+	all, err := ShowRefusals(t.Context(), chosen(), kinds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string]int{}
+	for _, x := range all {
+		rows[x.FS]++
+		second := "ok"
+		if x.Writes == "by holdfast" {
+			second = "EIO"
+		}
+		if x.First != "EIO" || x.Second != second || x.After == "the record" {
+			t.Errorf("%+v", x)
+		}
+		if after := map[string]string{"overwritten": "the old one", "preallocated": "zeros"}[x.Writes]; after != "" && x.After != after {
+			t.Errorf("%+v", x)
+		}
+	}
+	for _, kind := range kinds {
+		if n := rows[kind]; n != len(refusals) && !(kind == "ext3" && n == len(refusals)-1) { // it preallocates nothing
+			t.Errorf("%s has %d rows", kind, n)
+		}
+	}
+}
+
+// TestSyncSendsItsBytesAndThenAFlush holds of each kind of sync that what it makes durable reached
+// the disk before the last flush.
+func TestSyncSendsItsBytesAndThenAFlush(t *testing.T) {
+	t.Parallel()
+	kinds := journalled(t)
+	all, err := ShowSyncs(t.Context(), chosen(), kinds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) != len(kinds)*len(tracings()) {
+		t.Fatalf("%d rows of %v", len(all), kinds)
+	}
+	for _, x := range all {
+		if x.Data == 0 || x.Flushes == 0 || x.Bytes < pageSize || !strings.HasSuffix(x.Order, "flush") || x.Times < 1 || x.Of != rounds {
+			t.Errorf("%+v", x)
+		}
+		if strings.HasPrefix(x.Calls, "create") && x.Other == 0 {
+			t.Errorf("no name was sent: %+v", x)
+		}
+	}
+}
+
+func TestSentSumsUpAnOrder(t *testing.T) {
+	write := func(data string, n int) fuselog.Entry {
+		return fuselog.Entry{Op: fuselog.Write, Data: []byte(data + strings.Repeat("x", n-len(data)))}
+	}
+	flush := fuselog.Entry{Op: fuselog.Sync}
+	got := sent([]fuselog.Entry{write(traced, 4096), write("", 4096), write("", 512), flush, flush, write("", 1024)})
+	want := Sync{Data: 1, Other: 3, Flushes: 2, Bytes: 9728, Order: "data 4KiB, other 4608B, flush, flush, other 1KiB"}
+	if got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if most := usual([]Sync{{Data: 1}, want, {Data: 2}, want}); most.Order != want.Order || most.Times != 2 || most.Of != 4 {
+		t.Errorf("%+v", most)
+	}
+}
+
+func TestBlockIsRefusedOnce(t *testing.T) {
+	refuse := refusesOnce()
+	check := func(data string, want bool) {
+		t.Helper()
+		if got := refuse(fuselog.Entry{Op: fuselog.Write, Data: []byte(data)}); got != want {
+			t.Errorf("%q: %v", data, got)
+		}
+	}
+	check("anything", false)
+	check(refused, false) // no letter
+	check("before "+refused+"a behind", true)
+	check(refused+"a", false)
+	check(refused+"b", true)
+	check(refused+"b", false)
+}
+
+// TestProgramIsJudgedByItsAcknowledgements gives level power programs of the shell.
+func TestProgramIsJudgedByItsAcknowledgements(t *testing.T) {
+	t.Parallel()
+	needs(t, "ext4")
+	judged := func(step string) *prove.Verdict {
+		t.Helper()
+		o := chosen()
+		o.States = 60
+		o.Program = &prove.Program{Command: "touch log; sync .; n=$(wc -l <log); while :; do n=$((n+1)); echo $n >>log; " + step + "; done", Read: "cat log"}
+		verdicts, err := Run(t.Context(), o, []string{"ext4"}, time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(verdicts) < 5 {
+			t.Errorf("there are no controls beside the program: %+v", verdicts)
+		}
+		for _, v := range verdicts {
+			if v.Workload == "program" {
+				return v
+			}
+		}
+		t.Fatalf("the program has no verdict: %+v", verdicts)
+		return nil
+	}
+	if v := judged("sync log; echo ack $n"); v.Failure != nil || v.Unknown != "" || v.Tally.States < leastStates || v.Tally.Acknowledged == 0 {
+		t.Errorf("%+v %+v", v, v.Failure)
+	}
+	v := judged("echo ack $n; sync log") // each ack has its place before the flush
+	if v.Failure == nil || v.Failure.Violation.Rule != "lost" || !strings.Contains(v.Failure.Words, "it had printed ack ") {
+		t.Fatalf("%+v", v)
+	}
+	judgedAgain(t, v.Failure)
+}
+
+// judgedAgain holds that a failing state was made small, and is judged and looked at again from its
+// file.
+func judgedAgain(t *testing.T, small *prove.Failure) {
+	t.Helper()
+	if s := small.State; s.Keep != 0 || s.Mask != 0 || s.Rest || s.Tear != 0 || len(small.Log.Entries) > s.Position+1 {
+		t.Errorf("%+v of %d entries is not small", s, len(small.Log.Entries))
+	}
+	if !strings.Contains(small.Words, "It was acknowledged at log entry") {
+		t.Errorf("no explanation: %s", small.Words)
+	}
+	kept, err := json.Marshal(small)
+	var again prove.Failure
+	if err == nil {
+		err = json.Unmarshal(kept, &again)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := Replay(t.Context(), chosen(), &again, "[ $(basename $PWD) = d ] && mountpoint -q ..")
+	if err != nil || !reflect.DeepEqual(v, small.Violation) {
+		t.Errorf("judged again: %+v, %v; it was %+v", v, err, small.Violation)
+	}
+	if _, err := Replay(t.Context(), chosen(), &again, "exit 3"); err == nil {
+		t.Error("a look that fails is no error")
+	}
+	t.Logf("%d entries and %d bytes of JSON are kept: %s", len(small.Log.Entries), len(kept), small.Words)
+	again.State.Position = len(again.Log.Entries) + 1
+	if _, err := Replay(t.Context(), chosen(), &again, ""); err == nil {
+		t.Error("a state behind the end of its log was judged")
+	}
+}
+
+// TestStoppedDiskIsItsCellsError stops a disk's process for ever. Its cell fails, and the others have
+// their verdicts.
+func TestStoppedDiskIsItsCellsError(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for a disk that never answers")
+	}
+	t.Parallel()
+	needs(t, "ext4")
+	stopped(t, order{Kinds: []string{"ext4"}, States: 8, Seconds: 1, Patience: 5 * time.Second})
+}
+
+// stopped obeys an order, one server of which stops for ever.
+func stopped(t *testing.T, what order) {
+	t.Helper()
+	o := chosen()
+	mark := filepath.Join(t.TempDir(), "stopped")
+	o.Child = func(ctx context.Context, args ...string) *exec.Cmd {
+		cmd := childAs("process")(ctx, args...)
+		cmd.Env = append(cmd.Env, stopMark+"="+mark)
+		return cmd
+	}
+	held, errored := 0, ""
+	err := enter(t.Context(), o, what, nil, func(a *answer) {
+		if v := a.Verdict; v != nil && v.Unknown != "" {
+			errored += v.Unknown
+		} else if v != nil {
+			held++
+		}
+	})
+	if err != nil || !strings.Contains(errored, "took more than 5s, and its disk was aborted") || held == 0 {
+		t.Errorf("%v: %d verdicts, and the error of a cell: %q", err, held, errored)
+	}
+	t.Logf("%d verdicts, and the error of a cell: %q", held, errored)
+}
+
+// TestStoppedDiskKeepsNoLoopDeviceFromOthers stops a disk's process and takes a loop device for its file. The
+// kernel asks the disk, and offers the half-made device to all others meanwhile: they must not wait as well.
+func TestStoppedDiskKeepsNoLoopDeviceFromOthers(t *testing.T) {
+	t.Parallel()
+	needs(t, "ext4")
+	mounts, err := os.Open("/proc/self/ns/mnt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mounts.Close()
+	cmd := childAs("stopped")(t.Context(), t.TempDir())
+	cmd.ExtraFiles = []*os.File{mounts, mounts, mounts} // mountsFD is the last
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Unshareflags: syscall.CLONE_NEWNS}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// loopOfStoppedDisk is the process of that test, with mounts of its own.
+func loopOfStoppedDisk(dir string) error {
+	var server *exec.Cmd
+	r := &room{top: filepath.Join(dir, "top"), child: func(ctx context.Context, args ...string) *exec.Cmd {
+		server = childAs("process")(ctx, args...)
+		return server
+	}}
+	c := &cell{dir: filepath.Join(r.top, "cell"), owner: fmt.Sprintf("holdfast-stopped:%d", os.Getpid())}
+	if err := errors.Join(os.Mkdir(r.top, 0o700), r.private(), os.Mkdir(c.dir, 0o700)); err != nil {
+		return err
+	}
+	image, err := os.Create(c.in("image"))
+	if err != nil {
+		return err
+	}
+	if err := image.Truncate(1 << 20); err != nil {
+		return err
+	}
+	d, err := r.serve(context.Background(), c, image, onlyServes)
+	if err != nil {
+		return err
+	}
+	defer d.kill()
+	if err := server.Process.Signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	waiting := make(chan error, 1)
+	go func() {
+		loop, err := volume.Loop(d.file)
+		if err == nil {
+			err = loop.Close()
+		}
+		waiting <- err
+	}()
+	for asks := false; !asks; {
+		select {
+		case err := <-waiting:
+			return fmt.Errorf("a loop device asked its disk for nothing: %w", err)
+		case <-time.After(time.Millisecond):
+		}
+		stacks, err := filepath.Glob("/proc/self/task/[0-9]*/stack")
+		if err != nil {
+			return err
+		}
+		for _, name := range stacks {
+			stack, _ := os.ReadFile(name)
+			asks = asks || bytes.Contains(stack, []byte("loop_configure")) && bytes.Contains(stack, []byte("request_wait_answer"))
+		}
+	}
+	loop, err := volume.Loop(image)
+	if err != nil {
+		return err
+	}
+	select {
+	case err := <-waiting:
+		return fmt.Errorf("another file's loop device waited for the disk: %w", err)
+	default:
+	}
+	return errors.Join(loop.Close(), server.Process.Signal(syscall.SIGCONT), <-waiting, d.close())
+}
+
+// TestFileSystemThatCannotBeMadeIsItsCellsError needs no root.
+func TestFileSystemThatCannotBeMadeIsItsCellsError(t *testing.T) {
+	r := &room{order: order{Patience: patience}}
+	c := &cell{Cell: prove.Cell{Workload: prove.Find("plain"), Policy: holdfast.EachDurable()}, dir: filepath.Join(t.TempDir(), "cell")}
+	c.kind.Name, c.kind.Program, c.kind.Debian = "ext9", "mkfs.ext9", "e9fsprogs"
+	a := r.answer(c, time.Now())
+	if a.Verdict == nil || a.Verdict.FS != "ext9" || a.Verdict.Control != "correct" || !strings.Contains(a.Verdict.Unknown, "mkfs.ext9 is not installed") {
+		t.Errorf("%+v", a.Verdict)
+	}
+	r.order.Show = showSyncs
+	if a := r.answer(c, time.Now()); a.Verdict != nil || !strings.HasPrefix(a.Err, "ext9: ") {
+		t.Errorf("%+v", a)
+	}
+}
+
+// TestSilentRoomIsKilled holds that no room is waited for for ever.
+func TestSilentRoomIsKilled(t *testing.T) {
+	t.Parallel()
+	attended := func(ends bool, patience time.Duration) error {
+		read, write, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer read.Close()
+		cmd := exec.Command("sleep", "1000")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		cmd.ExtraFiles = []*os.File{write}
+		if err := errors.Join(cmd.Start(), write.Close()); err != nil {
+			t.Fatal(err)
+		}
+		lines := make(chan *answer)
+		go func() {
+			_, _ = read.Read(make([]byte, 1))
+			if ends {
+				close(lines)
+			}
+		}()
+		failed, exit := attend(cmd, lines, "holdfast-disk:nobody", patience, func(*answer) {})
+		if ends && exit == nil {
+			t.Error("the process was not killed")
+		}
+		return failed
+	}
+	if err := attended(true, time.Second); err == nil || !strings.Contains(err.Error(), "have said nothing") || strings.Contains(err.Error(), "can't be killed") {
+		t.Errorf("%v", err)
+	}
+	// It is killed too; that its answers never end is as if it lived.
+	if err := attended(false, 10*time.Millisecond); err == nil || !strings.Contains(err.Error(), "can't be killed") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestRoomIsOnlyForItsCaller(t *testing.T) {
+	for _, args := range [][]string{nil, {roomArgument}, {diskArgument}, {roomArgument, "more"}, {"writer"}} {
+		if err := Process(args, prove.Options{}); err == nil {
+			t.Errorf("%q was done", args)
+		}
+	}
+}
+
+// TestFlushOfManyWritesIsCutBefore holds that the cuts before flushes are where more than one write is
+// pending.
+func TestFlushOfManyWritesIsCutBefore(t *testing.T) {
+	write, flush := prove.Entry{Op: prove.Write}, prove.Entry{Op: prove.Flush}
+	l := &prove.Log{Entries: []prove.Entry{write, flush, write, write, write, flush}}
+	times := map[int]int{}
+	for _, at := range positions(l, 700, rand.New(rand.NewPCG(1, 2))) {
+		times[at]++
+	}
+	if times[1] == 0 || times[5] < 350 {
+		t.Errorf("%v", times)
+	}
+}
+
+// TestSuperblockIsWrittenWhole tears writes that begin before a superblock, in it and at its end. What is there of
+// it is all or nothing; other sectors are torn from each other.
+func TestSuperblockIsWrittenWhole(t *testing.T) {
+	for _, name := range Kinds {
+		k, err := kindOf(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		super := map[string][2]int64{"ext2": {1024, 2048}, "ext3": {1024, 2048}, "ext4": {1024, 2048}, "btrfs": {64 << 10, 68 << 10}}[k.Type]
+		sector, whole := written(k)
+		l := &prove.Log{Sector: sector, Whole: whole}
+		for _, from := range []int64{max(0, super[0]-1024), super[0], super[0] + 512} {
+			from -= from % sector
+			l.Entries = []prove.Entry{{Op: prove.Write, Offset: from, Data: make([]byte, super[1]-from+4096)}}
+			var seen []prove.State
+			apart := false
+			l.States(1, []int{0}, rand.New(rand.NewPCG(1, uint64(from))), 400, &seen, func(s *prove.State) {
+				there := map[int64]bool{}
+				l.Pieces([]int{0}, s, func(at int64, data []byte) {
+					for end := at + int64(len(data)); at < end; at += 512 {
+						there[at] = true
+					}
+				})
+				for at := max(from, super[0]); at < super[1]; at += 512 {
+					if there[at] != there[super[1]-512] {
+						t.Fatalf("%s: a write at %d was torn in the superblock, at %d: %+v", name, from, at, s)
+					}
+				}
+				apart = apart || there[super[1]] != there[super[1]+2048]
+			})
+			if sector == 512 && !apart {
+				t.Errorf("%s: a write at %d was not torn behind the superblock", name, from)
+			}
+		}
+	}
+}
+
+// TestMissingLoopDeviceIsNoStateThatCannotBeMounted holds that only file systems are blamed.
+func TestMissingLoopDeviceIsNoStateThatCannotBeMounted(t *testing.T) {
+	needs(t, "ext4")
+	k, err := kindOf("ext4")
+	file, openErr := os.Open(t.TempDir())
+	if err := errors.Join(err, openErr); err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := mount(file, t.TempDir(), k, ""); !errors.Is(err, errMachine) {
+		t.Errorf("a directory as a disk: %v", err)
+	}
+}
+
+// TestFullDiskIsNoBrokenPromise has the second run fail.
+func TestFullDiskIsNoBrokenPromise(t *testing.T) {
+	for errno, broken := range map[syscall.Errno]bool{syscall.ENOSPC: false, syscall.EDQUOT: false, syscall.EIO: true} {
+		m := &mounter{workload: &prove.Workload{Run: func(*prove.Run) error { return fmt.Errorf("write: %w", errno) }}}
+		v, err := m.again(t.TempDir(), &prove.Survivors{}, &prove.Tally{})
+		if (v != nil) != broken || broken == errors.Is(err, errno) {
+			t.Errorf("%v: %+v, %v", errno, v, err)
+		}
+	}
+}

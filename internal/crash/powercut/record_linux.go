@@ -1,0 +1,349 @@
+package powercut
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sort"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/holdfast-go/holdfast/internal/crash/fuselog"
+	"github.com/holdfast-go/holdfast/internal/crash/prove"
+	"github.com/holdfast-go/holdfast/internal/volume"
+)
+
+const (
+	pageSize  = 4096
+	leastSize = 64 << 20 // bytes of a disk, so that the files of each workload have room
+	// A recording has at least so many notes, and ends after so much: more of the same shows
+	// nothing new.
+	leastNotes = 90
+	mostNotes  = 12_000
+	mostBytes  = 24 << 20
+	// patience is that of an order that has no other. A second of work may take half a minute on a
+	// busy machine.
+	patience = 60 * time.Second
+)
+
+// programOf returns the program that a cell is about, or nil.
+func (o *order) programOf(c *cell) *prove.Program {
+	if c.Workload.Control != "" {
+		return nil
+	}
+	return o.Program
+}
+
+// record runs the workload of a cell on a new file system, and returns the log of its disk.
+func (r *room) record(c *cell, long time.Duration) (l *prove.Log, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience+long)
+	defer cancel()
+	if err := os.Mkdir(c.dir, 0o700); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(inTime(ctx, err), os.RemoveAll(c.dir)) }()
+	l = &prove.Log{Workload: c.Workload.Name, Policy: c.Policy.String(), Seed: c.seed, FS: c.kind.Name, Size: c.size(), Program: r.order.programOf(c)}
+	l.Sector, l.Whole = written(c.kind)
+	image, err := r.makeImage(ctx, c, l.Size)
+	if err != nil {
+		return nil, err
+	}
+	defer image.Close()
+	c.step("copy of the new file system")
+	if err := addImage(l, image); err != nil {
+		return nil, err
+	}
+	how, work := countsNotes, func(ctx context.Context, c *cell, dir string, d *disk, long time.Duration) error {
+		return r.work(ctx, c, dir, d, long, c.seed, 0)
+	}
+	if l.Program != nil {
+		how, work = countsPrinted, r.workOfProgram
+	}
+	return l, r.served(ctx, c, image, how, func(top string, d *disk) error {
+		c.step("first sync")
+		dir := filepath.Join(top, workName)
+		if err := os.Mkdir(dir, 0o777); err != nil {
+			return err
+		}
+		if err := syncAll(top); err != nil {
+			return err
+		}
+		start, err := d.entries()
+		if err != nil {
+			return err
+		}
+		if err := work(ctx, c, dir, d, long); err != nil {
+			return err
+		}
+		all, err := d.entries()
+		if err != nil {
+			return err
+		}
+		notes, upTo := d.notes.All(), func(counted uint64) int { return int(counted) }
+		if l.Program != nil {
+			if notes, upTo, err = printedNotes(c.in("printed")); err != nil {
+				return err
+			}
+		}
+		addEntries(l, all, len(start), notes, upTo, c.liar == noFlush)
+		return nil
+	})
+}
+
+// inTime says of a failure that the time was over, which ends the processes.
+func inTime(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("the run was not over in its time: %w: %w", ctx.Err(), err)
+	}
+	return err
+}
+
+// written says how many bytes a disk never tears, and which are the superblock, if that is more. A file system
+// writes its superblock in place, and relies on it. A checksum covers the 1,024 bytes of ext4, from 1,024 on
+// (Documentation/filesystems/ext4/super.rst), and the 4 KiB of btrfs. No mount takes it without.
+func written(k volume.Kind) (sector int64, whole [2]int64) {
+	switch k.Type {
+	case "ext2", "ext3", "ext4":
+		return 512, [2]int64{1024, 2048}
+	case "btrfs":
+		return 512, [2]int64{64 << 10, 68 << 10}
+	case "f2fs":
+		return 4096, whole // few of its blocks have a checksum
+	}
+	return 512, whole
+}
+
+// addEntries adds what reached the disk, and each note before the first entry that counted it. The
+// entries from start on came after the file system was made.
+func addEntries(l *prove.Log, all []fuselog.Entry, start int, notes []prove.Note, upTo func(counted uint64) int, ignores bool) {
+	noted := 0
+	note := func(upTo int) {
+		for ; noted < upTo; noted++ {
+			if n := notes[noted]; n.Kind != 0 {
+				l.Entries = append(l.Entries, prove.Entry{Op: prove.Noted, At: n.At, Note: &n})
+			}
+		}
+	}
+	begin := func() {
+		if l.FS == Model { // what was there before is on the disk
+			l.Entries = append(l.Entries, prove.Entry{Op: prove.Flush, UpTo: len(l.Entries)})
+		}
+		l.Start = len(l.Entries)
+	}
+	flushes := 0
+	for i, e := range all {
+		if i == start {
+			begin()
+		}
+		note(min(upTo(e.Notes), len(notes)))
+		add := prove.Entry{File: e.File, Offset: e.Offset, Data: e.Data, At: e.At}
+		switch e.Op {
+		case fuselog.Write:
+			if add.Op = prove.Write; l.FS != Model {
+				add.File = device
+			}
+		case fuselog.Resize:
+			add.Op = prove.Resize
+		case fuselog.Name:
+			add.Op = prove.Name
+			for _, x := range e.Edits {
+				add.Edits = append(add.Edits, prove.Edit(x))
+			}
+		case fuselog.Sync:
+			flushes++
+			if ignores && i >= start && (flushes-1)%keepsFlush != 0 {
+				continue
+			}
+			add.Op, add.UpTo = prove.Flush, len(l.Entries)
+		}
+		l.Entries = append(l.Entries, add)
+	}
+	if len(all) == start {
+		begin()
+	}
+	note(len(notes))
+}
+
+// device is the number of the disk in a log, and workName the directory on it.
+const (
+	device   = 1
+	workName = "d"
+)
+
+// size is how many bytes the disk of a cell has.
+func (c *cell) size() int64 {
+	switch c.kind.Type {
+	case "btrfs", "f2fs", "nilfs2":
+		return 512 << 20 // they give room away in large pieces, and keep what no commit or cleaner has freed
+	}
+	return max(c.kind.Least, leastSize)
+}
+
+// addImage adds what mkfs has made, as writes that are on the disk.
+func addImage(l *prove.Log, image *os.File) error {
+	zero := make([]byte, pageSize)
+	for at := int64(0); ; {
+		from, err := unix.Seek(int(image.Fd()), at, unix.SEEK_DATA)
+		if err == unix.ENXIO {
+			break
+		}
+		to, holeErr := unix.Seek(int(image.Fd()), from, unix.SEEK_HOLE)
+		if err := errors.Join(err, holeErr); err != nil {
+			return err
+		}
+		data := make([]byte, to-from)
+		if _, err := image.ReadAt(data, from); err != nil && err != io.EOF {
+			return err
+		}
+		for ; len(data) > 0; from += pageSize {
+			page := data[:min(pageSize, len(data))]
+			if data = data[len(page):]; !bytes.Equal(page, zero[:len(page)]) {
+				l.Entries = append(l.Entries, prove.Entry{Op: prove.Write, File: device, Offset: from, Data: bytes.Clone(page)})
+			}
+		}
+		at = to
+	}
+	l.Entries = append(l.Entries, prove.Entry{Op: prove.Flush, UpTo: len(l.Entries)})
+	return nil
+}
+
+// work runs the workload in a process of its own, until the log has enough of it.
+func (r *room) work(ctx context.Context, c *cell, dir string, d *disk, long time.Duration, seed uint64, number int) error {
+	cmd := r.child(ctx, c.Workload.Name, c.Policy.String(), dir, strconv.FormatUint(seed, 10), strconv.Itoa(number))
+	d.notes.Give(cmd)
+	return r.until(c, cmd, d, long, func() (int64, bool) {
+		n := d.notes.Begun()
+		return int64(n), n >= leastNotes
+	}, mostNotes, func() { d.notes.End(0) })
+}
+
+// until runs a process that writes until the log has enough of it, and then calls end. It asks
+// count how much the process has noted, and whether that is enough.
+func (r *room) until(c *cell, cmd *exec.Cmd, d *disk, long time.Duration, count func() (noted int64, enough bool), most int64, end func()) error {
+	var said tail
+	if cmd.Stdout == nil {
+		cmd.Stdout = &said
+	}
+	cmd.Stderr = &said
+	c.step("start of the program")
+	runtime.LockOSThread() // a capability is a thread's, and so is what it starts: the program needs none
+	_ = unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
+	err := cmd.Start()
+	runtime.UnlockOSThread()
+	if err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	began, last := time.Time{}, int64(0)
+	for tick := time.Tick(time.Millisecond); ; {
+		select {
+		case err := <-ended:
+			if err != nil {
+				err = fmt.Errorf("the program: %w: %s", err, &said)
+			}
+			return err
+		case err := <-d.ended:
+			d.ended <- err
+			return errors.Join(err, errors.New("the disk's process ended too early"))
+		case <-tick:
+		}
+		info, err := os.Stat(d.log)
+		noted, enough := count()
+		if noted > last {
+			last = noted
+			c.step("the program's writes")
+		}
+		switch {
+		case err != nil:
+			return err
+		case began.IsZero() && noted > 0:
+			began = time.Now()
+		case !began.IsZero() && (time.Since(began) > long && enough || noted > most || info.Size() > mostBytes):
+			end()
+		}
+	}
+}
+
+// leastAcks is how many lines a program prints before it may be killed, and printedBytes when it
+// has printed enough. A program may sync before each line, and take its time.
+const (
+	leastAcks    = 20
+	printedBytes = 1 << 20
+)
+
+// workOfProgram runs somebody's program and kills it when the log has enough of it. What it has
+// written without a sync is then not in the log, or reached the disk by chance.
+func (r *room) workOfProgram(ctx context.Context, c *cell, dir string, d *disk, long time.Duration) error {
+	// A file takes all that a pipe would make the program wait for. At each write and flush the disk's
+	// process sees how much of it is there.
+	printed, err := os.OpenFile(c.in("printed"), os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return err
+	}
+	defer printed.Close()
+	cmd := shell(ctx, dir, r.order.Program.Command)
+	cmd.Stdout = printed
+	stopped := false
+	began := time.Now()
+	err = r.until(c, cmd, d, long, func() (int64, bool) {
+		info, err := printed.Stat()
+		if err != nil {
+			return 0, false
+		}
+		return info.Size(), info.Size() >= leastAcks*int64(len("ack 1\n")) || time.Since(began) > patience/3
+	}, printedBytes, func() {
+		stopped = true
+		_ = cmd.Cancel()
+	})
+	switch notes, _, readErr := printedNotes(c.in("printed")); {
+	case readErr != nil:
+		return readErr
+	case err != nil && !stopped && ctx.Err() == nil:
+		return err
+	case len(notes) == 0:
+		return errors.New("the program acknowledged nothing")
+	}
+	// What can't be read now is no proof against a file system.
+	c.step("--read")
+	_, err = r.order.Program.Survey(ctx, dir)
+	return err
+}
+
+// shell runs a command in a directory. Its end ends all that it has started.
+func shell(ctx context.Context, dir, command string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "sh", "-c", command)
+	cmd.Dir = dir
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = patience / 3
+	return cmd
+}
+
+// printedNotes are the acknowledgements of a program, and how many of them so many bytes have.
+func printedNotes(file string) (notes []prove.Note, upTo func(counted uint64) int, err error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, nil, err
+	}
+	var ends []uint64
+	at := uint64(0)
+	for line := range bytes.Lines(text) {
+		at += uint64(len(line))
+		for _, n := range prove.Acknowledged(line, prove.Durable) {
+			notes, ends = append(notes, n), append(ends, at)
+		}
+	}
+	return notes, func(counted uint64) int {
+		return sort.Search(len(ends), func(i int) bool { return ends[i] > counted })
+	}, nil
+}

@@ -1,0 +1,144 @@
+// Package dirent makes the names of new files durable with them: fsync(2) of a file alone does not
+// promise that it can be found.
+package dirent
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"github.com/holdfast-go/holdfast/internal/durable"
+	"github.com/holdfast-go/holdfast/internal/keyed"
+	"github.com/holdfast-go/holdfast/internal/sys"
+	"github.com/holdfast-go/holdfast/internal/vfs"
+)
+
+// An Entry is the name of a new file in its directory. The zero Entry asks for nothing.
+type Entry struct {
+	Pending bool     // not durable yet
+	Named   bool     // the file was regular and had a name when it was opened
+	since   int      // durable.KernelSyncs.now before it was made
+	path    string   // of the directory; absolute where Dir is nil
+	unknown error    // why path could not be made absolute
+	Dir     *os.File // the directory, held open if it will be synced
+}
+
+// newEntry opens the directory now if it will be synced: it may be renamed before
+// the first sync. Else it takes no second descriptor, and needs the
+// directory only if Sync is called, when the working directory may be another.
+func newEntry(file string, syncs bool) (e Entry, err error) {
+	e = Entry{Pending: true, since: durable.KernelSyncs.Now()}
+	e.path, _ = vfs.SplitPath(file)
+	if syncs {
+		return e, e.open()
+	}
+	e.path, e.unknown = sys.Absolute(e.path)
+	return e, nil
+}
+
+// Open opens or makes a file, and opens the directory of its name now if it will be synced. It
+// follows a symbolic link.
+func Open(path string, syncs bool, flag int, perm fs.FileMode) (*os.File, Entry, error) {
+	f, e, err := openName(path, syncs, flag|sys.NoFollow, perm)
+	if !errors.Is(err, syscall.ELOOP) && !errors.Is(err, syscall.EMLINK) { // EMLINK: FreeBSD
+		return f, e, err
+	}
+	f, _, err = sys.OpenFile(path, flag&^os.O_CREATE, 0)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, Entry{}, err
+	}
+	target, failed := sys.Disk{}.Resolve(path)
+	switch {
+	case err != nil && failed != nil:
+		return nil, Entry{}, err
+	case err != nil:
+		return openName(target, syncs, flag|sys.NoFollow, perm)
+	case failed != nil:
+		return f, Entry{}, nil
+	}
+	is, err := f.Stat()
+	named, failed := os.Lstat(target)
+	if err != nil || failed != nil || !os.SameFile(is, named) {
+		return f, Entry{}, nil // the file behind /dev/stdout may have no name
+	}
+	if e, err = newEntry(target, syncs); err != nil {
+		return nil, Entry{}, errors.Join(err, f.Close())
+	}
+	return f, e, nil
+}
+
+// openName opens or makes the file of a name that is no symbolic link.
+func openName(path string, syncs bool, flag int, perm fs.FileMode) (*os.File, Entry, error) {
+	e, err := newEntry(path, syncs)
+	if err != nil {
+		return nil, Entry{}, err
+	}
+	f, named, err := sys.OpenFile(path, flag, perm)
+	if err != nil {
+		return nil, Entry{}, errors.Join(err, e.Close())
+	}
+	e.Named = named
+	return f, e, nil
+}
+
+func (e *Entry) open() (err error) {
+	if err = e.unknown; err == nil {
+		e.Dir, _, err = sys.OpenFile(e.path, os.O_RDONLY, 0)
+	}
+	if err != nil {
+		return fmt.Errorf("directory of the file: %w", err)
+	}
+	return nil
+}
+
+// Sync makes the name durable. It is called until it succeeds once.
+func (e *Entry) Sync() error {
+	if e.Dir == nil {
+		if err := e.open(); err != nil {
+			return err
+		}
+	}
+	is := e.key()
+	err := durable.KernelSyncs.Directory(is, func() error {
+		err := sys.SyncDir(e.Dir)
+		if errors.Is(err, errors.ErrUnsupported) {
+			return nil
+		}
+		return err
+	})
+	if err == nil && durable.KernelSyncs.Losses(is) > e.since {
+		err = durable.ErrDirLost
+	}
+	if err != nil {
+		return fmt.Errorf("directory of the file: %w", err)
+	}
+	e.Pending = false
+	return e.Close()
+}
+
+// Lose reports a failed sync of the file to durable.KernelSyncs: the kernel may have lost
+// the directory entry too. It looks at no file system: a needless doubt costs less than a
+// lost name.
+func (e *Entry) Lose() {
+	if e.Pending && e.Dir != nil {
+		durable.KernelSyncs.Fail(e.key())
+	}
+}
+
+// key identifies the directory.
+func (e *Entry) key() keyed.Key {
+	device, inode := sys.Identity(e.Dir)
+	return keyed.Key{Device: device, Inode: inode}
+}
+
+// Close closes the directory, if it is open.
+func (e *Entry) Close() error {
+	if e.Dir == nil {
+		return nil
+	}
+	dir := e.Dir
+	e.Dir = nil
+	return dir.Close()
+}

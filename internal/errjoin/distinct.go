@@ -1,0 +1,34 @@
+// Package errjoin joins errors without saying the same thing twice.
+package errjoin
+
+import (
+	"errors"
+	"reflect"
+)
+
+// Join joins the errors, and those that were joined in them, and drops repetitions: what
+// failed in the background mostly fails again in Close.
+func Join(errs ...error) error {
+	said := map[string]bool{}
+	var distinct []error
+	add := func(err error) {
+		if err != nil && !said[err.Error()] {
+			said[err.Error()] = true
+			distinct = append(distinct, err)
+		}
+	}
+	for _, err := range errs {
+		// An error of another type than joined ones may have a text of its own.
+		if many, ok := err.(interface{ Unwrap() []error }); ok && reflect.TypeOf(err) == reflect.TypeOf(errors.Join(errors.ErrUnsupported)) {
+			for _, one := range many.Unwrap() {
+				add(one)
+			}
+		} else {
+			add(err)
+		}
+	}
+	if len(distinct) == 1 {
+		return distinct[0]
+	}
+	return errors.Join(distinct...)
+}

@@ -1,8 +1,0 @@
-//go:build !unix
-
-package own
-
-import "io/fs"
-
-// isOwn reports true for every directory that this user may write to.
-func isOwn(fs.FileInfo) bool { return true }

@@ -1,8 +1,0 @@
-//go:build !linux
-
-package own
-
-import "os"
-
-// safePath returns the name: there are no paths through an open directory.
-func safePath(_ *os.File, name, _ string) string { return name }

@@ -1,0 +1,36 @@
+// Package weakbuf keeps blocks of memory for their next use, by whomever, but not from the garbage
+// collector.
+package weakbuf
+
+import (
+	"math/bits"
+	"sync"
+	"unsafe"
+)
+
+// Least is the size of the smallest block.
+const Least = 1024
+
+// blocks holds the blocks of each power of two bytes, by their first byte.
+var blocks [bits.UintSize]sync.Pool
+
+// Size returns the size of the smallest block of at least n bytes: a power of two.
+func Size(n int) int { return 1 << bits.Len(uint(max(n, Least)-1)) }
+
+// Get returns a block of size bytes that was left, or nil: it allocates nothing. It may hold any bytes.
+func Get(size int) []byte {
+	if size&(size-1) != 0 {
+		return nil
+	}
+	if p, _ := blocks[bits.Len(uint(size))].Get().(*byte); p != nil {
+		return unsafe.Slice(p, size)
+	}
+	return nil
+}
+
+// Put leaves a block that nobody uses any more. One whose size is no power of two goes to the garbage collector.
+func Put(block []byte) {
+	if n := len(block); n >= Least && n&(n-1) == 0 {
+		blocks[bits.Len(uint(n))].Put(unsafe.SliceData(block))
+	}
+}
