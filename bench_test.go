@@ -124,7 +124,7 @@ func benchmarkSink(b *testing.B, record []byte, goroutines int, open func(path s
 	if err != nil {
 		b.Fatal(err)
 	}
-	if info.Size() != size {
+	if size := int64(b.N) * int64(len(record)); info.Size() != size {
 		b.Fatalf("file has %d bytes, want %d", info.Size(), size)
 	}
 	if err := os.Remove(path); err != nil {

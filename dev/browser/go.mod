@@ -10,7 +10,8 @@ replace (
 require (
 	github.com/chromedp/cdproto v0.159.0
 	github.com/chromedp/chromedp v0.23.0
-	github.com/holdfast-go/holdfast v0.0.0
+	github.com/holdfast-go/holdfast v0.1.0
+	github.com/holdfast-go/holdfast/cmd v0.0.0
 	github.com/ledongthuc/pdf v0.0.0-20260907135840-6c8c28e0e8a0
 )
 

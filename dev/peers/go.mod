@@ -16,7 +16,8 @@ require (
 	github.com/hashicorp/go-hclog v1.6.3
 	github.com/hashicorp/raft v1.8.0
 	github.com/hashicorp/raft-wal v0.4.0
-	github.com/holdfast-go/holdfast v0.0.0
+	github.com/holdfast-go/holdfast v0.1.0
+	github.com/holdfast-go/holdfast/cmd v0.0.0
 	github.com/klauspost/readahead v1.4.0
 	github.com/natefinch/atomic v1.0.1
 	github.com/tidwall/wal v1.2.1
