@@ -126,9 +126,14 @@ func TestSyncByBytesWaitsForNoNewerBytes(t *testing.T) {
 	})
 }
 
-// TestSyncThatItsBatchDoesNotCoverGoesOn has two calls wait for the next sync, which covers what
-// the first needs alone.
+// TestSyncThatItsBatchDoesNotCoverGoesOn has two calls wait for the next sync, of which one needs more than the other.
 func TestSyncThatItsBatchDoesNotCoverGoesOn(t *testing.T) {
+	for _, leastFirst := range []bool{true, false} {
+		testBatchOfTwo(t, leastFirst)
+	}
+}
+
+func testBatchOfTwo(t *testing.T, leastFirst bool) {
 	synctest.Test(t, func(t *testing.T) {
 		w, _ := newWriter(t, "buffer=1KiB,sync=1h", fault.Fault{Op: fault.Sync, Delay: 10 * ms})
 		var calls sync.WaitGroup
@@ -149,9 +154,17 @@ func TestSyncThatItsBatchDoesNotCoverGoesOn(t *testing.T) {
 		flushed()
 		begin("the sync before", 10, w.Sync)
 		flushed()
-		begin("WaitDurable", 20, func() error { return w.WaitDurable(context.Background(), 20) })
+		least := func() {
+			begin("WaitDurable", 20, func() error { return w.WaitDurable(context.Background(), 20) })
+		}
+		if leastFirst {
+			least()
+		}
 		put(t, w, 10)
 		begin("Sync", 30, w.Sync)
+		if !leastFirst {
+			least()
+		}
 		calls.Wait()
 		w.Close()
 	})

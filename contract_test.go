@@ -415,6 +415,23 @@ func TestWaitDurableThatLeadsEndsWithItsContext(t *testing.T) {
 	}, fault.Fault{Op: fault.Sync, Delay: time.Hour})
 }
 
+// TestWaitDurableWhoseContextHasEndedBeginsNoSync, and no flush.
+func TestWaitDurableWhoseContextHasEndedBeginsNoSync(t *testing.T) {
+	inBubble(t, "buffer=4KiB,sync=close", func(t *testing.T, w *holdfast.Writer, f *fault.File) {
+		put(t, w, 3)
+		mine := errors.New("mine")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(mine)
+		if err := w.WaitDurable(ctx, 3); err != mine {
+			t.Errorf("WaitDurable = %v, want the cause", err)
+		}
+		synctest.Wait()
+		if n := len(f.Calls()); n != 0 {
+			t.Errorf("the file got %d calls", n)
+		}
+	})
+}
+
 func TestStatsAreTrue(t *testing.T) {
 	onEveryPolicy(t, func(s *stage) {
 		for i := range 50 {
@@ -481,20 +498,53 @@ func TestReadFromHoldsNothingWhileItReads(t *testing.T) {
 // liar is a file that says that it wrote what it did not.
 type liar struct {
 	fault.File
-	n int
+	says []int
 }
 
-func (f *liar) Write(p []byte) (int, error) { return f.n, nil }
+func (f *liar) Write(p []byte) (n int, err error) {
+	n, f.says = f.says[0], f.says[1:]
+	return n, nil
+}
 
 func TestFileThatMiscountsIsAnError(t *testing.T) {
-	for _, n := range []int{-1, 4} {
-		w, err := holdfast.New(&liar{n: n}, holdfast.Unbuffered())
+	for _, says := range [][]int{{-1}, {4}, {1, 3}, {2, -1}} {
+		w, err := holdfast.New(&liar{says: says}, holdfast.Unbuffered())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if k, err := w.Write([]byte("abc")); k != 0 || err == nil {
-			t.Errorf("Write to a file that says %d of 3 = %d, %v", n, k, err)
+		right := int64(0)
+		if len(says) > 1 {
+			right = int64(says[0])
+		}
+		if k, err := w.Write([]byte("abc")); int64(k) != right || err == nil || w.Flushed() != right {
+			t.Errorf("Write of 3 bytes to a file that says %v = %d, %v; %d are flushed", says, k, err, w.Flushed())
 		}
 		w.Close()
 	}
+}
+
+// TestNoFlushEndsInsideARecord has records of all sizes come while the file is slow.
+func TestNoFlushEndsInsideARecord(t *testing.T) {
+	inMemory(t, func(s *stage) {
+		const records = 60
+		var group sync.WaitGroup
+		for stream := range byte(4) {
+			group.Go(func() {
+				for i := range records {
+					_, err := s.w.Enqueue(pattern(stream, i, 1+(i*i*7)%97))
+					s.ok(err)
+					time.Sleep(time.Duration(i%5) * ms)
+				}
+			})
+		}
+		group.Wait()
+		s.ok(s.w.Close())
+		data := s.content()
+		s.inOrder(data, records, records, records, records)
+		for _, c := range s.f.Calls() {
+			if c.Op == fault.Write && c.To < int64(len(data)) && data[c.To] < 0x80 {
+				s.Errorf("a write of %d..%d ends inside a record", c.From, c.To)
+			}
+		}
+	}, fault.Fault{Op: fault.Write, Take: fault.All, Delay: 3 * ms})
 }

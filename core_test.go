@@ -242,6 +242,24 @@ func TestLeaderWokenInVainWakesTheNext(t *testing.T) {
 	}, fault.Fault{Op: fault.Sync, Delay: time.Second}, fault.Fault{Op: fault.Write, Take: fault.All, Delay: time.Second})
 }
 
+// TestCloseAcceptsNothingBesideAFlush begins while a flush takes an hour, and memory has room.
+func TestCloseAcceptsNothingBesideAFlush(t *testing.T) {
+	inBubble(t, "buffer=4KiB,sync=never", func(t *testing.T, w *holdfast.Writer, _ *fault.File) {
+		put(t, w, 10)
+		go w.Flush()
+		synctest.Wait()
+		put(t, w, 1)
+		go w.Close()
+		synctest.Wait()
+		if n, err := w.Write([]byte("x")); n != 0 || !errors.Is(err, holdfast.ErrClosed) {
+			t.Errorf("Write = %d, %v", n, err)
+		}
+		if end, err := w.Enqueue([]byte("x")); end != 0 || !errors.Is(err, holdfast.ErrClosed) {
+			t.Errorf("Enqueue = %d, %v", end, err)
+		}
+	}, fault.Fault{Op: fault.Write, Take: fault.All, Delay: time.Hour})
+}
+
 // TestWaitDurableBesideCloseIsForItsSync: Close makes the bytes durable, and the wait began after it.
 func TestWaitDurableBesideCloseIsForItsSync(t *testing.T) {
 	inBubble(t, "buffer=4KiB,sync=close", func(t *testing.T, w *holdfast.Writer, _ *fault.File) {

@@ -11,9 +11,9 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// slowDisk takes a second for each sync, and none for a write. It counts what it has and no sync
-// has covered.
+// slowDisk takes a second for each sync. It counts what it has and no sync has covered.
 type slowDisk struct {
+	takes   time.Duration // for each write
 	mu      sync.Mutex
 	written int
 	durable int
@@ -22,6 +22,7 @@ type slowDisk struct {
 }
 
 func (d *slowDisk) Write(p []byte) (int, error) {
+	time.Sleep(d.takes)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.written += len(p)
@@ -55,14 +56,14 @@ func (d *slowDisk) has() (written, durable int) {
 // Writes, the kernel never has more than twice the policy's bytes that are not durable, and a block.
 func TestSyncByBytesBoundsWhatIsNotDurable(t *testing.T) {
 	const limit, total = 1 << 20, 10 << 20
-	check := func(policy string, size, goroutines, most int) {
+	check := func(policy string, size, goroutines, most int, takes time.Duration, flush bool) {
 		t.Helper()
 		synctest.Test(t, func(t *testing.T) {
 			p, err := holdfast.ParsePolicy(policy)
 			if err != nil {
 				t.Fatal(err)
 			}
-			disk := &slowDisk{}
+			disk := &slowDisk{takes: takes}
 			w, err := holdfast.New(disk, p)
 			if err != nil {
 				t.Fatal(err)
@@ -73,6 +74,11 @@ func TestSyncByBytesBoundsWhatIsNotDurable(t *testing.T) {
 					for range total / goroutines / size {
 						if _, err := w.Write(make([]byte, size)); err != nil {
 							t.Error(err)
+						}
+						if flush {
+							if err := w.Flush(); err != nil {
+								t.Error(err)
+							}
 						}
 					}
 				})
@@ -91,12 +97,14 @@ func TestSyncByBytesBoundsWhatIsNotDurable(t *testing.T) {
 	}
 	for _, size := range []int{200, 4 << 10, 60 << 10} {
 		for _, goroutines := range []int{1, 8} {
-			check("buffer=64KiB,sync=1MiB", size, goroutines, 2*limit+64<<10)
+			check("buffer=64KiB,sync=1MiB", size, goroutines, 2*limit+64<<10, 0, false)
+			check("buffer=64KiB,sync=1MiB", size, goroutines, 2*limit+64<<10, ms, false) // strips fill beside a flush
 		}
 	}
-	check("buffer=64KiB,sync=1h/1MiB", 200, 1, 2*limit+64<<10)
-	check("buffer=64KiB,sync=1MiB", 256<<10, 8, 2*limit+256<<10)
-	check("buffer=0,sync=1MiB", 200, 8, 2*limit+200)
+	check("buffer=64KiB,sync=1MiB", 60<<10, 1, 2*limit+64<<10, 0, true)
+	check("buffer=64KiB,sync=1h/1MiB", 200, 1, 2*limit+64<<10, 0, false)
+	check("buffer=64KiB,sync=1MiB", 256<<10, 8, 2*limit+256<<10, 0, false)
+	check("buffer=0,sync=1MiB", 200, 8, 2*limit+200, 0, false)
 }
 
 // TestWaitForASyncByBytesEnds has flushes wait for a sync when that fails, and when Close begins.

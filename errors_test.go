@@ -89,6 +89,48 @@ func TestFailureThatHealedByItselfIsReported(t *testing.T) {
 	}, fault.Fault{Op: fault.Write, First: 1, Times: 2, Err: syscall.EIO})
 }
 
+// TestFailureThatACallReturnedIsNotReportedAgain though the clock meets it again and again.
+func TestFailureThatACallReturnedIsNotReportedAgain(t *testing.T) {
+	inBubble(t, "buffer=4KiB,flush=10ms,sync=never", func(t *testing.T, w *holdfast.Writer, f *fault.File) {
+		put(t, w, 10)
+		time.Sleep(15 * ms)
+		if n, err := w.Write([]byte("x")); n != 0 || !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("Write = %d, %v", n, err)
+		}
+		time.Sleep(time.Second)
+		put(t, w, 1)
+	}, fault.Fault{Op: fault.Write, Times: 5, Err: syscall.ENOSPC})
+}
+
+// TestFailureAtAnotherByteIsReported after a call has returned the one before.
+func TestFailureAtAnotherByteIsReported(t *testing.T) {
+	inBubble(t, "buffer=4KiB,flush=10ms,sync=never", func(t *testing.T, w *holdfast.Writer, f *fault.File) {
+		put(t, w, 10)
+		time.Sleep(15 * ms)
+		for _, flushed := range []int64{3, 5} {
+			_, err := w.Write([]byte("x"))
+			asWriteError(t, err, syscall.ENOSPC, flushed, 0)
+			time.Sleep(time.Second)
+		}
+		put(t, w, 1)
+	}, fault.Fault{Op: fault.Write, Times: 1, Take: 3, Err: syscall.ENOSPC}, fault.Fault{Op: fault.Write, First: 2, Times: 1, Take: 2, Err: syscall.ENOSPC})
+}
+
+// TestFailureBehindWhatAWaitNeedsIsReportedByTheNextCall has a flush fail when it has written enough for a WaitDurable.
+func TestFailureBehindWhatAWaitNeedsIsReportedByTheNextCall(t *testing.T) {
+	inBubble(t, "buffer=4KiB,sync=close", func(t *testing.T, w *holdfast.Writer, f *fault.File) {
+		put(t, w, 5)
+		put(t, w, 5)
+		if err := w.WaitDurable(context.Background(), 5); err != nil || w.Durable() != 6 {
+			t.Errorf("WaitDurable = %v, and %d bytes are durable, want the 6 that were flushed", err, w.Durable())
+		}
+		asWriteError(t, w.Flush(), syscall.ENOSPC, 6, 0)
+		if err := w.Flush(); err != nil {
+			t.Errorf("the Flush after that = %v", err)
+		}
+	}, fault.Fault{Op: fault.Write, Times: 1, Take: 6, Err: syscall.ENOSPC})
+}
+
 // TestFlushByTimeTriesAgainEachPeriod counts the attempts on a file that is dead.
 func TestFlushByTimeTriesAgainEachPeriod(t *testing.T) {
 	inBubble(t, "buffer=4KiB,flush=10ms,sync=never", func(t *testing.T, w *holdfast.Writer, f *fault.File) {
@@ -151,10 +193,11 @@ func TestFullDiskRefusesEveryCallLosesNothingAndGoesOn(t *testing.T) {
 // TestWriteThatStartsAFailingFlushIsAccepted fills the buffer: the record that
 // starts the flush is in memory already, so the failure shows at the next call.
 func TestWriteThatStartsAFailingFlushIsAccepted(t *testing.T) {
-	for _, policy := range []string{"buffer=16B,sync=never", "buffer=4KiB,sync=never", "buffer=64KiB,sync=never"} {
+	check := func(policy string, pause time.Duration) {
 		inBubble(t, policy, func(t *testing.T, w *holdfast.Writer, f *fault.File) {
 			p, _ := holdfast.ParsePolicy(policy)
 			put(t, w, int(p.Buffer)-1)
+			time.Sleep(pause) // if the strip fills slowly it is flushed in the background
 			put(t, w, 1)
 			synctest.Wait()
 			if n, err := w.Write([]byte("x")); n != 0 || !errors.Is(err, syscall.EIO) {
@@ -166,6 +209,23 @@ func TestWriteThatStartsAFailingFlushIsAccepted(t *testing.T) {
 			}
 		}, fault.Fault{Op: fault.Write, First: 1, Times: 1, Err: syscall.EIO})
 	}
+	for _, policy := range []string{"buffer=16B,sync=never", "buffer=4KiB,sync=never", "buffer=64KiB,sync=never"} {
+		check(policy, 0)
+		check(policy, time.Second)
+	}
+}
+
+// TestFullStripIsTriedOnceACall has a strip fill beside a flush that fails: no call is made, and nothing is tried again.
+func TestFullStripIsTriedOnceACall(t *testing.T) {
+	inBubble(t, "buffer=4KiB,flush=16B,sync=never", func(t *testing.T, w *holdfast.Writer, f *fault.File) {
+		go put(t, w, 20)
+		synctest.Wait()
+		put(t, w, 20)
+		time.Sleep(time.Minute)
+		if n := f.Count(fault.Write); n != 1 {
+			t.Errorf("%d writes were tried, want 1", n)
+		}
+	}, fault.Fault{Op: fault.Write, Delay: time.Second, Err: syscall.ENOSPC})
 }
 
 // TestWritePastMemoryReportsHowMuchTheFileHas has a record larger than the buffer
@@ -208,6 +268,24 @@ func TestShortWritesAndInterruptsAreNoErrors(t *testing.T) {
 			s.holds(want)
 		}, x)
 	}
+}
+
+// TestInterruptsEnd has the file be interrupted for ever, without and with a byte taken.
+func TestInterruptsEnd(t *testing.T) {
+	const most = 1000 // in a row
+	inBubble(t, "buffer=4KiB,sync=never", func(t *testing.T, w *holdfast.Writer, f *fault.File) {
+		put(t, w, 10)
+		asWriteError(t, w.Flush(), syscall.EINTR, 0, 0)
+		if n := f.Count(fault.Write); n != most+1 {
+			t.Errorf("the file was tried %d times, want %d", n, most+1)
+		}
+	}, fault.Fault{Op: fault.Write, Times: 10 * most, Err: syscall.EINTR})
+	inBubble(t, "buffer=4KiB,sync=never", func(t *testing.T, w *holdfast.Writer, f *fault.File) {
+		put(t, w, 3*most)
+		if err := w.Flush(); err != nil || w.Flushed() != 3*most {
+			t.Errorf("Flush = %v, and %d bytes are flushed", err, w.Flushed())
+		}
+	}, fault.Fault{Op: fault.Write, Err: syscall.EINTR, Take: 1})
 }
 
 func TestWriteOfNothingIsAnError(t *testing.T) {

@@ -63,6 +63,9 @@ func TestFlushWakesThoseThatItMakesRoomFor(t *testing.T) {
 			if got, want := w.Written(), int64(held+c.calls*c.size); got != want {
 				t.Errorf("%d calls with %d bytes: %d bytes are accepted after a second, want %d", c.calls, c.size, got, want)
 			}
+			if got := w.Stats().Waits; got != int64(c.calls) {
+				t.Errorf("%d calls with %d bytes: %d have waited", c.calls, c.size, got)
+			}
 		}, fault.Fault{Op: fault.Write, Take: fault.All, Delay: 4 * ms})
 	}
 }

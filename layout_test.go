@@ -62,7 +62,7 @@ var rooms = map[string]room{
 	"internal/fault":      {"internal/sys", ""},
 	"internal/isolate":    {"internal/mountinfo", "golang.org/x/sys"},
 	"internal/own":        {"internal/sys", ""},
-	"internal/crashsuite": {". internal/fault internal/isolate internal/sys internal/vfs", "golang.org/x/sys"},
+	"internal/crashsuite": {". internal/fault internal/isolate internal/policies internal/sys internal/vfs", "golang.org/x/sys"},
 	"internal/policies":   {".", ""},
 	"internal/mutants":    {"", ""},
 

@@ -642,8 +642,7 @@ func TestEveryByteArrivesInAFile(t *testing.T) {
 	const streams, records = 4, 30
 	for _, c := range pairs {
 		t.Run(c.String(), func(t *testing.T) {
-			hang := time.AfterFunc(2*time.Minute, func() { panic("hangs: " + t.Name()) })
-			defer hang.Stop()
+			watch(t)
 			s := &stage{T: t, path: filepath.Join(t.TempDir(), "file")}
 			s.open(c.Policy.String(), func(p holdfast.Policy) (*holdfast.Writer, error) { return holdfast.Create(s.path, p) })
 			var group sync.WaitGroup

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	"github.com/holdfast-go/holdfast"
 )
@@ -178,6 +179,33 @@ func TestFirstFlushIsCounted(t *testing.T) {
 	})
 }
 
+// TestNoByteIsLostWhileMemoryGrows has some goroutines write small records while others need more memory: that is made without
+// the lock, the last time in a size that no pool has.
+func TestNoByteIsLostWhileMemoryGrows(t *testing.T) {
+	for range 20 {
+		file := &memory{}
+		w, err := holdfast.New(file, holdfast.Buffered(3*holdfast.MiB))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var group sync.WaitGroup
+		for stream, size := range []int{60_000, 40_000, 10, 100} {
+			group.Go(func() {
+				for i := range 700_000 / size {
+					if _, err := w.Write(pattern(byte(stream), i, size)); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		group.Wait()
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+		(&stage{T: t}).inOrder(file.Bytes(), 11, 17, 70_000, 7000)
+	}
+}
+
 type failingSync struct{ slowFile }
 
 func (f *failingSync) Sync() error {
@@ -271,9 +299,30 @@ func TestIdleWriterTakesTwoKiB(t *testing.T) {
 			}
 		}
 	}
-	for _, policy := range []string{"buffer=0,sync=never", "buffer=64KiB,sync=never", "buffer=256KiB,flush=10ms,sync=1s", "buffer=64KiB,sync=20ms",
+	for _, policy := range []string{"buffer=0,sync=never", "buffer=64KiB,sync=never", "buffer=64KiB,flush=1B,sync=never", "buffer=256KiB,flush=10ms,sync=1s", "buffer=64KiB,sync=20ms",
 		"buffer=64KiB,sync=64MiB", "buffer=64KiB,sync=close", "buffer=64KiB,sync=group", "buffer=64KiB,sync=each"} {
 		check(policy)
+	}
+}
+
+// TestNothingKeepsAClosedWriter that has lost bytes: no clock of a day does.
+func TestNothingKeepsAClosedWriter(t *testing.T) {
+	closed := func() weak.Pointer[holdfast.Writer] {
+		w, err := holdfast.New(&fullFile{left: 3}, holdfast.Policy{Buffer: 4096, FlushEvery: 24 * time.Hour, Sync: holdfast.SyncEvery(48 * time.Hour)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(t, w, 10)
+		if err := w.Close(); err == nil {
+			t.Error("Close = nil")
+		}
+		return weak.Make(w)
+	}()
+	for range 10 {
+		runtime.GC()
+	}
+	if closed.Value() != nil {
+		t.Error("a Writer is kept though it is closed")
 	}
 }
 

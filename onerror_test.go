@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -119,6 +120,35 @@ func TestFailedWritesAreOneFailureUntilOneWorks(t *testing.T) {
 		s.ok(s.w.Close())
 		if got := heard.taken(); len(got) != 0 || s.w.Stats().Errors != 2 {
 			s.Errorf("heard %v, counted %d", got, s.w.Stats().Errors)
+		}
+	})
+}
+
+// TestErrPrefersTheFinalFailure: the disk is full, and the sync of what it took fails too. Both are counted, though no one listens.
+func TestErrPrefersTheFinalFailure(t *testing.T) {
+	inBubble(t, "buffer=4KiB,sync=close", func(t *testing.T, w *holdfast.Writer, f *fault.File) {
+		f.SetRoom(3)
+		put(t, w, 10)
+		var failed *holdfast.SyncError
+		if err := w.Sync(); !errors.As(err, &failed) || w.Err() != err {
+			t.Errorf("Sync = %v, and Err = %v", err, w.Err())
+		}
+		if n := w.Stats().Errors; n != 2 {
+			t.Errorf("%d failures are counted, want 2", n)
+		}
+	}, fault.Fault{Op: fault.Sync, Err: syscall.EIO})
+}
+
+// TestErrorsSayWhatBecomesOfTheBytes that were accepted and not written.
+func TestErrorsSayWhatBecomesOfTheBytes(t *testing.T) {
+	inBubble(t, "buffer=4KiB,sync=never", func(t *testing.T, w *holdfast.Writer, f *fault.File) {
+		f.SetRoom(3)
+		put(t, w, 10)
+		if err := w.Flush(); err == nil || !strings.HasSuffix(err.Error(), "; 7 accepted bytes wait in memory, and each call tries again") {
+			t.Errorf("Flush = %v", err)
+		}
+		if err := w.Close(); err == nil || !strings.HasSuffix(err.Error(), "; 7 accepted bytes are lost with the Writer") {
+			t.Errorf("Close = %v", err)
 		}
 	})
 }

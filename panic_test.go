@@ -3,10 +3,12 @@ package holdfast_test
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -145,6 +147,33 @@ func TestPanicOfTheFilePoisonsTheWriter(t *testing.T) {
 						}
 					})
 				}
+			}
+		}
+	}
+}
+
+// panicsWith is a file whose Write panics with any value.
+type panicsWith struct {
+	memory
+	cause any
+}
+
+func (f *panicsWith) Write([]byte) (int, error) { panic(f.cause) }
+
+// TestPanicIsErrPanickedAndItsCause for who asks a later error, or Close's.
+func TestPanicIsErrPanickedAndItsCause(t *testing.T) {
+	missing := &fs.PathError{Op: "map", Path: "file", Err: syscall.ENOENT}
+	for _, cause := range []any{"text", missing} {
+		w, err := holdfast.New(&panicsWith{cause: cause}, holdfast.Unbuffered())
+		if err != nil {
+			t.Fatal(err)
+		}
+		panictest.Caught(func() error { _, err := w.Write([]byte("x")); return err })
+		_, writeErr := w.Write([]byte("x"))
+		for name, err := range map[string]error{"Write": writeErr, "Sync": w.Sync(), "Err": w.Err(), "Close": w.Close()} {
+			var path *fs.PathError
+			if !errors.Is(err, holdfast.ErrPanicked) || cause == missing && (!errors.As(err, &path) || path != missing) {
+				t.Errorf("%s = %v, want ErrPanicked and %v", name, err, cause)
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/fault"
@@ -62,6 +63,7 @@ func onEveryPolicy(t *testing.T, test func(s *stage)) {
 func inMemory(t *testing.T, test func(s *stage), faults ...fault.Fault) {
 	for _, text := range contractPolicies {
 		t.Run("memory/"+text, func(t *testing.T) {
+			watch(t)
 			synctest.Test(t, func(t *testing.T) {
 				s := &stage{T: t, f: fault.New(faults...)}
 				s.open(text, func(p holdfast.Policy) (*holdfast.Writer, error) { return holdfast.New(s.f, p) })
@@ -75,12 +77,19 @@ func inMemory(t *testing.T, test func(s *stage), faults ...fault.Fault) {
 func onFiles(t *testing.T, test func(s *stage)) {
 	for _, text := range contractPolicies {
 		t.Run("file/"+text, func(t *testing.T) {
+			watch(t)
 			s := &stage{T: t, path: filepath.Join(t.TempDir(), "file")}
 			s.open(text, func(p holdfast.Policy) (*holdfast.Writer, error) { return holdfast.Create(s.path, p) })
 			test(s)
 			s.end()
 		})
 	}
+}
+
+// watch says which test hangs: a Writer that spins stops the clock of its bubble, and on a real file only the real clock runs.
+func watch(t *testing.T) {
+	hang := time.AfterFunc(2*time.Minute, func() { panic("hangs: " + t.Name()) })
+	t.Cleanup(func() { hang.Stop() })
 }
 
 func (s *stage) open(text string, open func(p holdfast.Policy) (*holdfast.Writer, error)) {

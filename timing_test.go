@@ -28,6 +28,7 @@ func starts(f *fault.File, op fault.Op, from time.Time) (at []time.Duration) {
 func inBubble(t *testing.T, policy string, test func(t *testing.T, w *holdfast.Writer, f *fault.File), faults ...fault.Fault) {
 	t.Helper()
 	t.Run(policy, func(t *testing.T) {
+		watch(t)
 		synctest.Test(t, func(t *testing.T) {
 			w, f := newWriter(t, policy, faults...)
 			test(t, w, f)
@@ -335,12 +336,7 @@ func TestClocksStandStillBehindAFinalFailure(t *testing.T) {
 			if !errors.Is(w.Err(), holdfast.ErrPanicked) {
 				t.Fatalf("Err = %v", w.Err())
 			}
-			started := []metrics.Sample{{Name: "/sched/goroutines-created:goroutines"}}
-			metrics.Read(started)
-			before := started[0].Value.Uint64()
-			time.Sleep(time.Minute)
-			metrics.Read(started)
-			if n := started[0].Value.Uint64() - before; n > 100 {
+			if n := startedInAMinute(); n > 100 {
 				t.Errorf("%s, behind a panic of %s: %d goroutines started in a minute", policy, method, n)
 			}
 			w.Close()
@@ -348,6 +344,27 @@ func TestClocksStandStillBehindAFinalFailure(t *testing.T) {
 	}
 	check("buffer=4KiB,sync=10ms", "Sync", (*holdfast.Writer).Sync)
 	check("buffer=4KiB,flush=10ms,sync=never", "Write", (*holdfast.Writer).Flush)
+}
+
+// startedInAMinute returns how many goroutines the process starts meanwhile. Each call of a clock is one.
+func startedInAMinute() uint64 {
+	started := []metrics.Sample{{Name: "/sched/goroutines-created:goroutines"}}
+	metrics.Read(started)
+	before := started[0].Value.Uint64()
+	time.Sleep(time.Minute)
+	metrics.Read(started)
+	return started[0].Value.Uint64() - before
+}
+
+// TestNoClockTicksForWhatAFailedWriteHasTaken: all of it.
+func TestNoClockTicksForWhatAFailedWriteHasTaken(t *testing.T) {
+	inBubble(t, "buffer=4KiB,flush=10ms,sync=never", func(t *testing.T, w *holdfast.Writer, _ *fault.File) {
+		put(t, w, 10)
+		asWriteError(t, w.Flush(), syscall.EIO, 10, 0)
+		if n := startedInAMinute(); n > 100 {
+			t.Errorf("%d goroutines started in a minute, and no byte waits", n)
+		}
+	}, fault.Fault{Op: fault.Write, Take: fault.All, Times: 1, Err: syscall.EIO})
 }
 
 // TestAFailedSyncHoldsUpNoFlushByTime has so many bytes in the kernel when a sync fails that a flush would wait for it.
@@ -403,6 +420,29 @@ func TestBufferedStreamTakesOneCallABuffer(t *testing.T) {
 	check("buffer=0,sync=each", 10, 10, 10, 10)
 	check("buffer=64KiB,sync=each", 10, 10, 10, 10)
 	check("buffer=64KiB,sync=group", 10, 10, 10, 10)
+}
+
+// TestNoWriteWaitsForMoreThanTwoLargeOnes has small Writes come in a stream of large ones. Each of these may flush memory first.
+func TestNoWriteWaitsForMoreThanTwoLargeOnes(t *testing.T) {
+	inBubble(t, "buffer=64B,sync=never", func(t *testing.T, w *holdfast.Writer, f *fault.File) {
+		var group sync.WaitGroup
+		for range 3 {
+			group.Go(func() {
+				for range 60 {
+					put(t, w, 100)
+				}
+			})
+		}
+		for range 60 {
+			start := time.Now()
+			put(t, w, 1)
+			if took := time.Since(start); took > 2*2*4*ms {
+				t.Errorf("a Write of a byte took %v, and each call of the file 4ms", took)
+			}
+			time.Sleep(ms)
+		}
+		group.Wait()
+	}, fault.Fault{Op: fault.Write, Take: fault.All, Delay: 4 * ms})
 }
 
 // TestGroupCommitSharesSyncs lets many goroutines Write at once, again and again,
@@ -495,6 +535,32 @@ func TestLoneWriterDoesNotWaitForOthers(t *testing.T) {
 			t.Errorf("20 Writes took %v with syncs of %v, long after others had left", d, took)
 		}
 	}, fault.Fault{Op: fault.Sync, Delay: took})
+}
+
+// TestCloseWaitsForNoOneToJoin begins when a leader expects the others of the batch before.
+func TestCloseWaitsForNoOneToJoin(t *testing.T) {
+	inBubble(t, "buffer=64KiB,sync=group", func(t *testing.T, w *holdfast.Writer, f *fault.File) {
+		var group sync.WaitGroup
+		for range 8 {
+			group.Go(func() {
+				for range 3 {
+					put(t, w, 10)
+				}
+			})
+		}
+		group.Wait()
+		start, before := time.Now(), f.Count(fault.Sync)
+		go put(t, w, 10)
+		synctest.Wait()
+		if f.Count(fault.Sync) > before {
+			t.Fatal("the leader waits for no one: the case is not the one that is meant")
+		}
+		time.Sleep(1)
+		w.Close()
+		if got := starts(f, fault.Sync, start); got[before] != 1 {
+			t.Errorf("the sync began %v after the Write, want 1ns, when Close began", got[before])
+		}
+	}, fault.Fault{Op: fault.Sync, Delay: 8 * ms})
 }
 
 func TestStatsTellTheLongestSync(t *testing.T) {

@@ -30,9 +30,6 @@ func TestLogKeepsThePromises(t *testing.T) {
 			crashsuite.Panics:   "it has no file of the caller's",
 			crashsuite.ToldOver: "a Write after it succeeds, and OnError has heard of it",
 		}
-		if way == isMoved {
-			lacks[crashsuite.Leaves] = "the log can't know of a failed sync that has lost the name which another program gave"
-		}
 		t.Run(way, func(t *testing.T) {
 			crashsuite.Run(t, crashsuite.Opener{
 				Name: "rotate.File",

@@ -82,10 +82,11 @@ func (f *File) exchangeLocked(next func(*logFile) (*logFile, error)) error {
 }
 
 // reopenLocked opens the log's path anew. The name that another program has given to the old
-// file is made durable first, as in renameLocked.
+// file is made durable first, as in renameLocked. If that fails no later sync makes up for it: on the disk the path may be the
+// old file's still, and a new file there would take its only name. So the log stays in the old file.
 func (f *File) reopenLocked(old *logFile) (*logFile, error) {
 	if f.options.Policy.Sync.Mode != holdfast.SyncNever || !old.nameless {
-		if err := old.syncDir(f.names.Losses(old.key)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := old.syncDir(old.since); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
 	}

@@ -111,7 +111,7 @@ type logFile struct {
 	syncing  sync.Mutex // guards what is below: one sync at a time
 	spoilt   error      // of a failed sync, which no later one repairs
 	nameless bool       // its name is not durable
-	since    int        // how many syncs of names had failed before it got its name
+	since    int        // how many syncs of names had failed when it was last seen to have its name
 
 	mu     sync.Mutex // guards what is below, and one write at a time
 	at     int64      // its size, if no other program changes it
@@ -320,7 +320,10 @@ func (l *logFile) Sync() error {
 		l.nameless = false
 	}
 	l.refused.Store(false)
-	if l.isMoved() {
+	failed := l.names.Losses(l.key)
+	if !l.isMoved() {
+		l.since = failed
+	} else {
 		l.turn.Store(-1)
 		if is, err := l.disk.StatFD(l.fd); err == nil && is.Links == 0 {
 			return holdfast.ErrUnlinked

@@ -21,6 +21,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/fault"
+	"github.com/holdfast-go/holdfast/internal/policies"
 	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
@@ -200,11 +201,17 @@ func (p promise) policies() []holdfast.Policy {
 			texts = append(texts, "buffer=1KiB,sync=20ms")
 		}
 	}
-	all := make([]holdfast.Policy, len(texts))
-	for i, text := range texts {
-		var err error
-		if all[i], err = holdfast.ParsePolicy(text); err != nil {
-			panic(err)
+	var all []holdfast.Policy
+	for _, text := range texts {
+		one, err := holdfast.ParsePolicy(text)
+		must(err)
+		all = append(all, one)
+	}
+	if p.name == Acknowledged && !testing.Short() { // of which the choices matter most
+		for _, c := range policies.Pairs() {
+			if !slices.Contains(all, c.Policy) {
+				all = append(all, c.Policy)
+			}
 		}
 	}
 	return all

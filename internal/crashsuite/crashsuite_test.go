@@ -152,7 +152,7 @@ func toyOpener(flaw string) Opener {
 		Name:     "toy",
 		Open:     func(g *Ground) (Subject, error) { return openToy(g, flaw) },
 		Read:     func(_ *testing.T, files map[string][]byte) ([][]byte, error) { return Lines(files["toy"]), nil },
-		Policies: func(p holdfast.Policy) bool { return p.Buffer == 0 && p.Sync.Bytes == 0 },
+		Policies: func(p holdfast.Policy) bool { return p.Buffer == 0 && p.Sync.Bytes == 0 && p.Sync.Every == 0 },
 	}
 }
 
