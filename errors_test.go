@@ -218,7 +218,7 @@ func TestWriteThatStartsAFailingFlushIsAccepted(t *testing.T) {
 // TestFullStripIsTriedOnceACall has a strip fill beside a flush that fails: no call is made, and nothing is tried again.
 func TestFullStripIsTriedOnceACall(t *testing.T) {
 	inBubble(t, "buffer=4KiB,flush=16B,sync=never", func(t *testing.T, w *holdfast.Writer, f *fault.File) {
-		go put(t, w, 20)
+		go w.Write(make([]byte, 20))
 		synctest.Wait()
 		put(t, w, 20)
 		time.Sleep(time.Minute)

@@ -550,7 +550,7 @@ func TestCloseWaitsForNoOneToJoin(t *testing.T) {
 		}
 		group.Wait()
 		start, before := time.Now(), f.Count(fault.Sync)
-		go put(t, w, 10)
+		go w.Write(make([]byte, 10))
 		synctest.Wait()
 		if f.Count(fault.Sync) > before {
 			t.Fatal("the leader waits for no one: the case is not the one that is meant")
