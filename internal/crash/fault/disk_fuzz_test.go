@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/holdfast-go/holdfast/internal/fault"
+	"github.com/holdfast-go/holdfast/internal/crash/fault"
 )
 
 // A script is bytes that choose the calls of a disk. It keeps its own account of what a

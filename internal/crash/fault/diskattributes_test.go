@@ -5,7 +5,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/holdfast-go/holdfast/internal/fault"
+	"github.com/holdfast-go/holdfast/internal/crash/fault"
 )
 
 // TestDiskLocksAsFlockDoes locks a directory by three descriptors.

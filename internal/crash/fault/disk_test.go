@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/holdfast-go/holdfast/internal/fault"
+	"github.com/holdfast-go/holdfast/internal/crash/fault"
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
