@@ -59,10 +59,10 @@ var rooms = map[string]room{
 	"internal/mountinfo":  {"", ""},
 	"internal/notify":     {"", ""},
 	"internal/sys":        {"internal/mountinfo", "golang.org/x/sys"},
-	"internal/crash/fault":      {"internal/sys", ""},
+	"internal/fault":      {"internal/sys", ""},
 	"internal/isolate":    {"internal/mountinfo", "golang.org/x/sys"},
 	"internal/own":        {"internal/sys", ""},
-	"internal/crashsuite": {". internal/crash/fault internal/isolate internal/policies internal/sys internal/vfs", "golang.org/x/sys"},
+	"internal/crashsuite": {". internal/fault internal/isolate internal/policies internal/sys internal/vfs", "golang.org/x/sys"},
 	"internal/policies":   {".", ""},
 	"internal/mutants":    {"", ""},
 
@@ -89,7 +89,7 @@ var rooms = map[string]room{
 	"internal/lab/uml":      {"internal/own internal/sys " + lab("volume"), "…"},
 	"internal/lab/fuselog":  {"", "golang.org/x/sys"},
 	"internal/lab/powercut": {". " + lab("fuselog") + " " + lab("prove") + " " + lab("volume"), "golang.org/x/sys"},
-	"internal/lab/prove":    {". filecopy files internal/crash/fault internal/own internal/sys internal/vfs rotate " + lab("group syscallfault") + " internal/policies wal", "golang.org/x/sys"},
+	"internal/lab/prove":    {". filecopy files internal/fault internal/own internal/sys internal/vfs rotate " + lab("group syscallfault") + " internal/policies wal", "golang.org/x/sys"},
 	"internal/lab/result":   {". internal/own " + lab("machine"), "…"},
 	"internal/lab/trial":    {". internal/own internal/sys internal/vfs " + lab("amount machine probe result stat") + " stats", "…"},
 	"internal/lab/study":    {". " + lab("amount chart machine probe result stat trial"), "…"},
@@ -163,7 +163,7 @@ func below(dir, names string) string {
 // testRooms is what every room's tests may import besides. It has processes of a test's own, the files
 // that fail, the statistics that judge, and what a fair measurement needs. It also has file systems of
 // a test's own, and what tests of several rooms share.
-var testRooms = "internal/acltest internal/crashsuite internal/crash/fault internal/filetest internal/isolate internal/panictest internal/policies internal/racetest internal/stoptest internal/terminaltest " +
+var testRooms = "internal/acltest internal/crashsuite internal/fault internal/filetest internal/isolate internal/panictest internal/policies internal/racetest internal/stoptest internal/terminaltest " +
 	lab("stat trial volume study/studytest")
 
 // testOthers is what every room's tests may import of other people's.

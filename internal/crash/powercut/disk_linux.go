@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/holdfast-go/holdfast/internal/crash"
 	"github.com/holdfast-go/holdfast/internal/crash/fuselog"
-	"github.com/holdfast-go/holdfast/internal/crash/prove"
 	"github.com/holdfast-go/holdfast/internal/volume"
 )
 
@@ -22,7 +22,7 @@ type disk struct {
 	point string
 	file  *os.File // for the loop device
 	log   string
-	notes *prove.SharedNotes
+	notes *crash.SharedNotes
 	ended chan error
 	kill  func()
 }
@@ -53,7 +53,7 @@ func serveDisk(how string) (err error) {
 func counter(how string, fd int) (func() uint64, error) {
 	switch how {
 	case countsNotes:
-		notes, err := prove.NotesIn(os.NewFile(uintptr(fd), "notes"))
+		notes, err := crash.NotesIn(os.NewFile(uintptr(fd), "notes"))
 		if err != nil {
 			return nil, err
 		}
@@ -133,7 +133,7 @@ func (r *room) serve(ctx context.Context, c *cell, image *os.File, how string) (
 	if err := os.WriteFile(d.point, nil, 0o600); err != nil {
 		return nil, err
 	}
-	if d.notes, err = prove.NewNotes(); err != nil {
+	if d.notes, err = crash.NewNotes(); err != nil {
 		return nil, err
 	}
 	counted := d.notes.File()
