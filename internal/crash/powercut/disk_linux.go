@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/holdfast-go/holdfast/internal/crash"
-	"github.com/holdfast-go/holdfast/internal/crash/fuselog"
 	"github.com/holdfast-go/holdfast/internal/volume"
 )
 
@@ -39,14 +38,14 @@ const (
 // serveDisk is the disk's process. Its descriptors are those that serve gives it; 6 is what it
 // counts.
 func serveDisk(how string) (err error) {
-	d := fuselog.Disk{Server: fuselog.Server{Device: 3, Log: 5}, Image: 4}
+	d := diskServer{server: server{device: 3, file: 5}, image: 4}
 	if how == refusesWrites {
-		d.Refuse = refusesOnce()
+		d.refuse = refusesOnce()
 	}
-	if d.Notes, err = counter(how, 6); err != nil {
+	if d.notes, err = counter(how, 6); err != nil {
 		return err
 	}
-	return d.Serve()
+	return d.serve()
 }
 
 // counter returns what counts acknowledgements, in the file of a descriptor.
@@ -143,7 +142,7 @@ func (r *room) serve(ctx context.Context, c *cell, image *os.File, how string) (
 		}
 		defer counted.Close()
 	}
-	number, err := fuselog.Mount(d.point, c.owner)
+	number, err := mountDisk(d.point, c.owner)
 	if err != nil {
 		return nil, errors.Join(err, d.notes.Close())
 	}
@@ -209,12 +208,12 @@ func outside(start func() error) error {
 }
 
 // entries are those that reached the disk so far.
-func (d *disk) entries() ([]fuselog.Entry, error) {
+func (d *disk) entries() ([]logged, error) {
 	text, err := os.ReadFile(d.log)
 	if err != nil {
 		return nil, err
 	}
-	return fuselog.Parse(text)
+	return parseLog(text)
 }
 
 // close ends the process. If it hangs, its connection is aborted.

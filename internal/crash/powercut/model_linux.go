@@ -15,7 +15,6 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/crash"
-	"github.com/holdfast-go/holdfast/internal/crash/fuselog"
 )
 
 // modelTop is where the room of the model has its tmpfs. The directory exists for mounts, and no
@@ -58,7 +57,7 @@ func (r *room) serveTree(ctx context.Context, c *cell, how string) (d *disk, err
 		}
 		defer counted.Close()
 	}
-	number, err := fuselog.Device()
+	number, err := openFuse()
 	if err != nil {
 		return nil, errors.Join(err, d.notes.Close())
 	}
@@ -84,7 +83,7 @@ func (r *room) serveTree(ctx context.Context, c *cell, how string) (d *disk, err
 		}
 		d.ended <- err
 	}()
-	if err := fuselog.MountTree(number, d.point, "holdfast-model"); err != nil {
+	if err := mountTree(number, d.point, "holdfast-model"); err != nil {
 		d.kill()
 		<-d.ended
 		return nil, errors.Join(err, d.notes.Close())
@@ -105,7 +104,7 @@ func serveTreeHere(how string) error {
 	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
 		return err
 	}
-	return (&fuselog.Tree{Server: fuselog.Server{Device: 3, Log: 4, Notes: notes}}).Serve()
+	return (&treeServer{server: server{device: 3, file: 4, notes: notes}}).serve()
 }
 
 // recordTree runs what a cell is about on a tree of files, and returns the log.

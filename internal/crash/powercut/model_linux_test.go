@@ -163,6 +163,6 @@ func TestStoppedServerIsItsCellsError(t *testing.T) {
 		t.Skip("it waits for a server that never answers")
 	}
 	asUser(t, func(t *testing.T) {
-		stopped(t, order{Model: true, Kinds: []string{Model}, States: 100, Seconds: 1, Patience: 5 * time.Second})
+		stopped(t, order{Model: true, Kinds: []string{Model}, Workloads: []string{plain.Name}, States: 100, Seconds: 1, Patience: 5 * time.Second})
 	})
 }

@@ -1,6 +1,6 @@
 // Package powercut cuts the power of real file systems, and judges what they bring back.
 //
-// A workload runs on a file system whose disk package fuselog serves. So each write of a block and
+// A workload runs on a file system whose disk a process of this package serves by FUSE. So each write of a block and
 // each flush is in a log. A crash state is a prefix of that log, without some of what no flush
 // covers. It becomes an image in memory. The kernel mounts it, as after a real power cut, and
 // replays its journal. Then the checker of package crash reads it.
@@ -11,7 +11,7 @@
 //
 // No wait is for ever. A step of a cell that takes too long has its disk aborted, and then fails
 // alone. A room that says nothing for too long has all its disks aborted, and then is killed. The
-// kernel aborts a disk whose server answers nothing (package fuselog).
+// kernel aborts a disk whose server answers nothing.
 //
 // Where there is no root, or [Model] is chosen, the room is in a user namespace. There a tree of files
 // is served and mounted, and the states of its log are explored in memory.

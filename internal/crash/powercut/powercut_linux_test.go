@@ -18,13 +18,12 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/crash"
-	"github.com/holdfast-go/holdfast/internal/crash/fuselog"
 	"github.com/holdfast-go/holdfast/internal/isolate"
 	"github.com/holdfast-go/holdfast/internal/volume"
 )
 
-// asChild makes the test binary be one of the processes: any of the product's, or a run that is
-// killed.
+// asChild makes the test binary be one of the processes: any of the product's, a run that is killed, or one
+// that serves or uses a mount.
 const asChild = "HOLDFAST_TEST_POWERCUT_CHILD"
 
 func TestMain(m *testing.M) {
@@ -39,6 +38,9 @@ func TestMain(m *testing.M) {
 }
 
 func beChild(mode string, args []string) error {
+	if work := served[mode]; work != nil {
+		return work()
+	}
 	if mode == "stopped" {
 		return loopOfStoppedDisk(args[0])
 	}
@@ -252,11 +254,11 @@ func TestSyncSendsItsBytesAndThenAFlush(t *testing.T) {
 }
 
 func TestSentSumsUpAnOrder(t *testing.T) {
-	write := func(data string, n int) fuselog.Entry {
-		return fuselog.Entry{Op: fuselog.Write, Data: []byte(data + strings.Repeat("x", n-len(data)))}
+	write := func(data string, n int) logged {
+		return logged{Entry: crash.Entry{Op: crash.Write, Data: []byte(data + strings.Repeat("x", n-len(data)))}}
 	}
-	flush := fuselog.Entry{Op: fuselog.Sync}
-	got := sent([]fuselog.Entry{write(traced, 4096), write("", 4096), write("", 512), flush, flush, write("", 1024)})
+	flush := logged{Entry: crash.Entry{Op: crash.Flush}}
+	got := sent([]logged{write(traced, 4096), write("", 4096), write("", 512), flush, flush, write("", 1024)})
 	want := Sync{Data: 1, Other: 3, Flushes: 2, Bytes: 9728, Order: "data 4KiB, other 4608B, flush, flush, other 1KiB"}
 	if got != want {
 		t.Errorf("%+v, want %+v", got, want)
@@ -270,7 +272,7 @@ func TestBlockIsRefusedOnce(t *testing.T) {
 	refuse := refusesOnce()
 	check := func(data string, want bool) {
 		t.Helper()
-		if got := refuse(fuselog.Entry{Op: fuselog.Write, Data: []byte(data)}); got != want {
+		if got := refuse(crash.Entry{Op: crash.Write, Data: []byte(data)}); got != want {
 			t.Errorf("%q: %v", data, got)
 		}
 	}
@@ -356,7 +358,7 @@ func TestStoppedDiskIsItsCellsError(t *testing.T) {
 	}
 	t.Parallel()
 	needs(t, "ext4")
-	stopped(t, order{Kinds: []string{"ext4"}, States: 8, Seconds: 1, Patience: 5 * time.Second})
+	stopped(t, order{Kinds: []string{"ext4"}, Workloads: []string{plain.Name}, States: 8, Seconds: 1, Patience: 5 * time.Second})
 }
 
 // stopped obeys an order, one server of which stops for ever.

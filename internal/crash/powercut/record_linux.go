@@ -18,7 +18,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/holdfast-go/holdfast/internal/crash"
-	"github.com/holdfast-go/holdfast/internal/crash/fuselog"
 	"github.com/holdfast-go/holdfast/internal/volume"
 )
 
@@ -124,7 +123,7 @@ func written(k volume.Kind) (sector int64, whole [2]int64) {
 
 // addEntries adds what reached the disk, and each note before the first entry that counted it. The
 // entries from start on came after the file system was made.
-func addEntries(l *crash.Log, all []fuselog.Entry, start int, notes []crash.Note, upTo func(counted uint64) int, ignores bool) {
+func addEntries(l *crash.Log, all []logged, start int, notes []crash.Note, upTo func(counted uint64) int, ignores bool) {
 	noted := 0
 	note := func(upTo int) {
 		for ; noted < upTo; noted++ {
@@ -144,26 +143,19 @@ func addEntries(l *crash.Log, all []fuselog.Entry, start int, notes []crash.Note
 		if i == start {
 			begin()
 		}
-		note(min(upTo(e.Notes), len(notes)))
-		add := crash.Entry{File: e.File, Offset: e.Offset, Data: e.Data, At: e.At}
+		note(min(upTo(e.notes), len(notes)))
+		add := e.Entry
 		switch e.Op {
-		case fuselog.Write:
-			if add.Op = crash.Write; l.FS != Model {
+		case crash.Write:
+			if l.FS != Model {
 				add.File = device
 			}
-		case fuselog.Resize:
-			add.Op = crash.Resize
-		case fuselog.Name:
-			add.Op = crash.Name
-			for _, x := range e.Edits {
-				add.Edits = append(add.Edits, crash.Edit(x))
-			}
-		case fuselog.Sync:
+		case crash.Flush:
 			flushes++
 			if ignores && i >= start && (flushes-1)%keepsFlush != 0 {
 				continue
 			}
-			add.Op, add.UpTo = crash.Flush, len(l.Entries)
+			add.UpTo = len(l.Entries)
 		}
 		l.Entries = append(l.Entries, add)
 	}

@@ -20,7 +20,6 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/crash"
-	"github.com/holdfast-go/holdfast/internal/crash/fuselog"
 	"github.com/holdfast-go/holdfast/internal/volume"
 )
 
@@ -179,7 +178,7 @@ func (r *room) answer(c *cell, end time.Time) *answer {
 		}
 		late = what.name
 		c.step(what.name)
-		_ = fuselog.Abort(c.owner) // whether it helped is seen by what comes next
+		_ = abortOwner(c.owner) // whether it helped is seen by what comes next
 		if d := c.disk.Load(); d != nil {
 			d.kill()
 		}

@@ -21,7 +21,6 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/crash"
-	"github.com/holdfast-go/holdfast/internal/crash/fuselog"
 )
 
 // Can returns nil if the power of a file system can be cut here, or what is missing.
@@ -114,7 +113,7 @@ func enter(ctx context.Context, o crash.Options, what order, stdin *os.File, eac
 	defer runtime.UnlockOSThread()
 	owner := "holdfast-model" // nothing of it needs an abort: when it is killed, its disks end
 	if !what.Model {
-		mine, err := fuselog.AbortStale()
+		mine, err := abortStale()
 		if err != nil {
 			return err
 		}
@@ -270,7 +269,7 @@ func attend(cmd *exec.Cmd, lines <-chan *answer, owner string, patience time.Dur
 			if times++; times > 2 {
 				return errors.Join(failed, errors.New("it can't be killed, and is left")), exit
 			}
-			failed = errors.Join(failed, fmt.Errorf("the processes of level power have said nothing for %v%s", patience, stuck(cmd.Process.Pid)), fuselog.Abort(owner))
+			failed = errors.Join(failed, fmt.Errorf("the processes of level power have said nothing for %v%s", patience, stuck(cmd.Process.Pid)), abortOwner(owner))
 			if times == 2 {
 				_ = cmd.Process.Kill()
 			}

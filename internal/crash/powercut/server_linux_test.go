@@ -1,4 +1,4 @@
-package fuselog
+package powercut
 
 import (
 	"bytes"
@@ -19,25 +19,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/holdfast-go/holdfast/internal/isolate"
+	"github.com/holdfast-go/holdfast/internal/crash"
 )
 
-// asChild makes the test binary be a process with mounts of its own, which each mode needs.
-const asChild = "HOLDFAST_TEST_FUSELOG_CHILD"
-
-func TestMain(m *testing.M) {
-	mode := os.Getenv(asChild)
-	work := map[string]func() error{"serve": serveThere, "disk": diskThere, "hang": hangThere,
-		"abort": abortThere, "tree": treeThere, "served": servedThere, "real": realThere}[mode]
-	if work != nil {
-		if err := work(); err != nil {
-			fmt.Println(err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	os.Exit(isolate.Tests{M: m}.Run())
-}
+// served are the modes of a process that serves or uses a mount. Each needs mounts of its own.
+var served = map[string]func() error{"serve": serveThere, "disk": diskThere, "hang": hangThere,
+	"abort": abortThere, "tree": treeThere, "served": servedThere, "real": realThere}
 
 func child(mode string, args ...string) *exec.Cmd {
 	cmd := exec.Command("/proc/self/exe", args...)
@@ -72,7 +59,7 @@ func TestDiskLogsWritesAndSyncsInOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := Parse(text)
+	all, err := parseLog(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,8 +69,8 @@ func TestDiskLogsWritesAndSyncsInOrder(t *testing.T) {
 		}
 		all[i].At = 0
 	}
-	want := []Entry{{Op: Write, Notes: 7, Offset: 512, Data: bytes.Repeat([]byte("a"), 700)}, {Op: Sync, Notes: 7, Data: []byte{}},
-		{Op: Write, Notes: 7, Offset: 1000, Data: []byte("b")}}
+	want := []logged{{crash.Entry{Op: crash.Write, Offset: 512, Data: bytes.Repeat([]byte("a"), 700)}, 7}, {crash.Entry{Op: crash.Flush, Data: []byte{}}, 7},
+		{crash.Entry{Op: crash.Write, Offset: 1000, Data: []byte("b")}, 7}}
 	if !reflect.DeepEqual(all, want) {
 		t.Errorf("the log is %+v", all)
 	}
@@ -92,11 +79,11 @@ func TestDiskLogsWritesAndSyncsInOrder(t *testing.T) {
 		t.Errorf("the image is %q, %v", image[500:1100], err)
 	}
 	for cut := range text {
-		if part, err := Parse(text[:cut]); err != nil || len(part) >= len(want) {
+		if part, err := parseLog(text[:cut]); err != nil || len(part) >= len(want) {
 			t.Errorf("%d bytes of the log are %d entries, %v", cut, len(part), err)
 		}
 	}
-	if _, err := Parse(bytes.Repeat([]byte{9}, 100)); err == nil {
+	if _, err := parseLog(bytes.Repeat([]byte{9}, 100)); err == nil {
 		t.Error("anything is a log")
 	}
 }
@@ -108,7 +95,7 @@ func serveThere() (err error) {
 	err = errors.Join(os.WriteFile(point, nil, 0o600), os.WriteFile(imageName, make([]byte, 1<<20), 0o600))
 	image, imageErr := os.OpenFile(imageName, os.O_RDWR, 0)
 	log, logErr := os.Create(filepath.Join(dir, "log"))
-	number, mountErr := Mount(point, ownerHere())
+	number, mountErr := mountDisk(point, ownerHere())
 	if err := errors.Join(err, imageErr, logErr, mountErr); err != nil {
 		return err
 	}
@@ -144,11 +131,11 @@ func serveThere() (err error) {
 }
 
 func diskThere() error {
-	refuse := func(e Entry) bool { return string(e.Data) == "refuse" }
-	return (&Disk{Server: Server{Device: 3, Log: 5, Notes: func() uint64 { return 7 }}, Image: 4, Refuse: refuse}).Serve()
+	refuse := func(e crash.Entry) bool { return string(e.Data) == "refuse" }
+	return (&diskServer{server: server{device: 3, file: 5, notes: func() uint64 { return 7 }}, image: 4, refuse: refuse}).serve()
 }
 
-// TestStaleDiskIsAborted holds that AbortStale frees a process that waits for a disk whose owner
+// TestStaleDiskIsAborted holds that abortStale frees a process that waits for a disk whose owner
 // was killed. It leaves the disk of an owner that lives alone.
 func TestStaleDiskIsAborted(t *testing.T) {
 	t.Parallel()
@@ -161,7 +148,7 @@ func TestStaleDiskIsAborted(t *testing.T) {
 	source := strings.Replace(ownerHere(), ":"+strconv.Itoa(os.Getpid())+":"+startOf(os.Getpid()),
 		":"+strconv.Itoa(owner.Process.Pid)+":"+startOf(owner.Process.Pid), 1)
 	h := hang(t, source)
-	if _, err := AbortStale(); err != nil {
+	if _, err := abortStale(); err != nil {
 		t.Fatal(err)
 	}
 	if h.ended.Load() {
@@ -169,7 +156,7 @@ func TestStaleDiskIsAborted(t *testing.T) {
 	}
 	_ = owner.Process.Kill()
 	_ = owner.Wait()
-	h.freedBy(func() error { _, err := AbortStale(); return err })
+	h.freedBy(func() error { _, err := abortStale(); return err })
 }
 
 // TestDisksOfAnOwnerAreAborted holds that those of others are left alone.
@@ -177,12 +164,12 @@ func TestDisksOfAnOwnerAreAborted(t *testing.T) {
 	t.Parallel()
 	needsRoot(t)
 	mine, part, other := hang(t, ownerHere()+":1"), hang(t, ownerHere()+":1:2"), hang(t, ownerHere()+":11")
-	mine.freedBy(func() error { return Abort(ownerHere() + ":1") })
-	part.freedBy(func() error { return Abort(ownerHere() + ":1") })
+	mine.freedBy(func() error { return abortOwner(ownerHere() + ":1") })
+	part.freedBy(func() error { return abortOwner(ownerHere() + ":1") })
 	if other.ended.Load() {
 		t.Fatal("the disk of another was aborted: ", <-other.result)
 	}
-	other.freedBy(func() error { return Abort(ownerHere() + ":11") })
+	other.freedBy(func() error { return abortOwner(ownerHere() + ":11") })
 }
 
 // TestServerEndsWithAnAbort holds that ECONNABORTED is an end like ENODEV: the kernel says it of an unmount
@@ -203,12 +190,12 @@ func abortThere() error {
 	if err := errors.Join(err, os.WriteFile(point, nil, 0o600)); err != nil {
 		return err
 	}
-	device, err := Mount(point, ownerHere())
+	device, err := mountDisk(point, ownerHere())
 	if err != nil {
 		return err
 	}
-	d := &Disk{Server: Server{Device: device}, Image: int(image.Fd())}
-	in := make([]byte, mostBytes+4096)
+	d := &diskServer{server: server{device: device}, image: int(image.Fd())}
+	in := make([]byte, mostWrite+4096)
 	n, err := unix.Read(device, in)
 	if err != nil {
 		return err
@@ -221,10 +208,10 @@ func abortThere() error {
 	if _, err := unix.Write(device, d.out); err != nil {
 		return err
 	}
-	if err := Abort(ownerHere()); err != nil {
+	if err := abortOwner(ownerHere()); err != nil {
 		return err
 	}
-	return errors.Join(d.Serve(), unix.Unmount(point, 0))
+	return errors.Join(d.serve(), unix.Unmount(point, 0))
 }
 
 // A hanging process waits for a disk that nobody serves.
@@ -296,7 +283,7 @@ func openUnserved() error {
 	if err := os.WriteFile(point, nil, 0o600); err != nil {
 		return err
 	}
-	if _, err := Mount(point, os.Args[2]); err != nil {
+	if _, err := mountDisk(point, os.Args[2]); err != nil {
 		return err
 	}
 	if err := os.WriteFile(filepath.Join(dir, "opening"), nil, 0o600); err != nil {

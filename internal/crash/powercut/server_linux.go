@@ -1,4 +1,4 @@
-package fuselog
+package powercut
 
 import (
 	"encoding/binary"
@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/holdfast-go/holdfast/internal/crash"
 )
 
 // The requests of include/uapi/linux/fuse.h that are answered.
@@ -45,7 +47,7 @@ const (
 const (
 	inHeader   = 40
 	outHeader  = 16
-	mostBytes  = 1 << 20 // of one write
+	mostWrite  = 1 << 20 // of one write
 	bigWrites  = 1 << 5  // FUSE_BIG_WRITES
 	maxPages   = 1 << 22 // FUSE_MAX_PAGES
 	minorKnown = 31      // of the protocol: FUSE_WRITEBACK_CACHE and others stay off
@@ -56,14 +58,18 @@ const (
 	requestTimeout = 1 << (42 - 32)
 	answerSeconds  = 20
 	forEver        = 1 << 30 // seconds that the kernel may remember attributes
-	noFlush        = 1 << 5  // FOPEN_NOFLUSH, Linux 5.16: a process that closes its copy in execve(2) does not wait for the server
+	openNoFlush    = 1 << 5  // FOPEN_NOFLUSH, Linux 5.16: a process that closes its copy in execve(2) does not wait for the server
 )
 
-// A Server answers the kernel's requests, and keeps a log.
-type Server struct {
-	Device int           // of /dev/fuse, see Mount and MountTree
-	Log    int           // a descriptor of the file that gets the entries
-	Notes  func() uint64 // how many acknowledgements there are
+// A server answers the kernel's requests on a mount by FUSE, and keeps a log of what changes something, in the
+// kernel's order. It knows the protocol of fuse(4) as far as a disk and a tree need it.
+//
+// It is a process of its own that never touches its own mount. A Go program that does both may stop
+// for ever: its runtime waits for a thread that waits for the server. So POLL has the answer ENOSYS.
+type server struct {
+	device int           // of /dev/fuse, see mountDisk and mountTree
+	file   int           // a descriptor of the file that gets the entries
+	notes  func() uint64 // how many acknowledgements there are
 	out    []byte
 	entry  []byte
 }
@@ -78,10 +84,10 @@ type request struct {
 // serve answers the kernel until the mount has ended or the connection was aborted. What answer
 // appends to the server's out is the answer, if it returns no number of an error. Its error
 // ends the server.
-func (d *Server) serve(answer func(request) (unix.Errno, error)) error {
-	in := make([]byte, mostBytes+4096)
+func (d *server) serve(answer func(request) (unix.Errno, error)) error {
+	in := make([]byte, mostWrite+4096)
 	for {
-		n, err := unix.Read(d.Device, in)
+		n, err := unix.Read(d.device, in)
 		switch {
 		case err == unix.EINTR || err == unix.EAGAIN || err == unix.ENOENT: // ENOENT: the request was interrupted
 			continue
@@ -108,45 +114,45 @@ func (d *Server) serve(answer func(request) (unix.Errno, error)) error {
 		binary.LittleEndian.PutUint32(d.out, uint32(len(d.out)))
 		binary.LittleEndian.PutUint32(d.out[4:], uint32(-int32(errno)))
 		binary.LittleEndian.PutUint64(d.out[8:], unique)
-		if _, err := unix.Write(d.Device, d.out); err != nil && err != unix.ENOENT && err != unix.EINTR && err != unix.ENODEV {
+		if _, err := unix.Write(d.device, d.out); err != nil && err != unix.ENOENT && err != unix.EINTR && err != unix.ENODEV {
 			return fmt.Errorf("write of /dev/fuse: %w", err)
 		}
 	}
 }
 
-func (d *Server) put32(all ...uint32) {
+func (d *server) put32(all ...uint32) {
 	for _, x := range all {
 		d.out = binary.LittleEndian.AppendUint32(d.out, x)
 	}
 }
 
-func (d *Server) put64(all ...uint64) {
+func (d *server) put64(all ...uint64) {
 	for _, x := range all {
 		d.out = binary.LittleEndian.AppendUint64(d.out, x)
 	}
 }
 
 // init answers the kernel's first request.
-func (d *Server) init(in []byte) {
+func (d *server) init(in []byte) {
 	// fuse_init_out: major, minor, max_readahead, flags, max_background and
 	// congestion_threshold, max_write, time_gran, max_pages and map_alignment, flags2,
 	// max_stack_depth, request_timeout, the rest
-	d.put32(7, minorKnown, binary.LittleEndian.Uint32(in[8:]), bigWrites|maxPages|initExt, 16|12<<16, mostBytes, 1, mostBytes/4096,
+	d.put32(7, minorKnown, binary.LittleEndian.Uint32(in[8:]), bigWrites|maxPages|initExt, 16|12<<16, mostWrite, 1, mostWrite/4096,
 		requestTimeout, 0, answerSeconds)
 	d.out = append(d.out, make([]byte, 64-44)...)
 }
 
 // statfs answers with a size of blocks, and with how many there are and are free.
-func (d *Server) statfs(size uint32, blocks, free uint64) {
+func (d *server) statfs(size uint32, blocks, free uint64) {
 	d.put64(blocks, free, free, 1<<20, 1<<20)
 	d.put32(size, 255, size, 0, 0, 0, 0, 0, 0, 0)
 }
 
 // log appends an entry, before the kernel has its answer.
-func (d *Server) log(e Entry) error {
-	e.Notes, e.At = d.Notes(), time.Now().UnixNano()
-	d.entry = e.append(d.entry[:0])
-	n, err := unix.Write(d.Log, d.entry)
+func (d *server) log(e crash.Entry) error {
+	e.At = time.Now().UnixNano()
+	d.entry = (&logged{e, d.notes()}).append(d.entry[:0])
+	n, err := unix.Write(d.file, d.entry)
 	if err == nil && n < len(d.entry) {
 		err = unix.ENOSPC
 	}
@@ -156,42 +162,25 @@ func (d *Server) log(e Entry) error {
 	return nil
 }
 
-// append appends the entry as it stands in a log.
-func (e *Entry) append(b []byte) []byte {
-	data := e.Data
-	for _, x := range e.Edits {
-		data = binary.LittleEndian.AppendUint64(data, x.Dir)
-		data = binary.LittleEndian.AppendUint64(data, x.File)
-		data = binary.LittleEndian.AppendUint32(data, uint32(len(x.Name)))
-		data = append(data, x.Name...)
-	}
-	b = binary.LittleEndian.AppendUint32(b, uint32(e.Op))
-	b = binary.LittleEndian.AppendUint32(b, uint32(len(data)))
-	for _, x := range []uint64{e.Notes, uint64(e.At), e.File, uint64(e.Offset)} {
-		b = binary.LittleEndian.AppendUint64(b, x)
-	}
-	return append(b, data...)
-}
-
-// A Disk is a file that is served.
-type Disk struct {
-	Server
-	Image int // a descriptor of the bytes
+// A diskServer serves a file.
+type diskServer struct {
+	server
+	image int // a descriptor of the bytes
 	// Refuse, if there is one, chooses the writes that fail with EIO and never reach the disk.
-	Refuse func(Entry) bool
+	refuse func(crash.Entry) bool
 }
 
-// Serve answers the kernel until the file is unmounted or the connection aborted.
-func (d *Disk) Serve() error {
+// serve answers the kernel until the file is unmounted or the connection aborted.
+func (d *diskServer) serve() error {
 	var stat unix.Stat_t
-	if err := unix.Fstat(d.Image, &stat); err != nil {
+	if err := unix.Fstat(d.image, &stat); err != nil {
 		return err
 	}
-	return d.serve(func(q request) (unix.Errno, error) { return d.answer(q.op, q.in, stat.Size) })
+	return d.server.serve(func(q request) (unix.Errno, error) { return d.answer(q.op, q.in, stat.Size) })
 }
 
 // answer appends the answer to a request. What the log can't keep is an error of the server.
-func (d *Disk) answer(op uint32, in []byte, size int64) (unix.Errno, error) {
+func (d *diskServer) answer(op uint32, in []byte, size int64) (unix.Errno, error) {
 	switch op {
 	case opInit:
 		d.init(in)
@@ -203,11 +192,11 @@ func (d *Disk) answer(op uint32, in []byte, size int64) (unix.Errno, error) {
 		d.put32(unix.S_IFREG|0o600, 1, 0, 0, 0, 512, 0) // mode, nlink, uid, gid, rdev, blksize, flags
 	case opOpen:
 		d.put64(1)
-		d.put32(noFlush, 0) // through the page cache
+		d.put32(openNoFlush, 0) // through the page cache
 	case opRead:
 		at, n := int64(binary.LittleEndian.Uint64(in[8:])), int(binary.LittleEndian.Uint32(in[16:]))
-		d.out = append(d.out, make([]byte, min(n, mostBytes))...)
-		n, err := unix.Pread(d.Image, d.out[outHeader:], at)
+		d.out = append(d.out, make([]byte, min(n, mostWrite))...)
+		n, err := unix.Pread(d.image, d.out[outHeader:], at)
 		if err != nil {
 			return unix.EIO, nil
 		}
@@ -215,15 +204,15 @@ func (d *Disk) answer(op uint32, in []byte, size int64) (unix.Errno, error) {
 	case opWrite:
 		at, n := int64(binary.LittleEndian.Uint64(in[8:])), binary.LittleEndian.Uint32(in[16:])
 		data := in[40:][:n]
-		e := Entry{Op: Write, Offset: at, Data: data}
-		if d.Refuse != nil && d.Refuse(e) {
+		e := crash.Entry{Op: crash.Write, Offset: at, Data: data}
+		if d.refuse != nil && d.refuse(e) {
 			return unix.EIO, nil
 		}
 		if err := d.log(e); err != nil {
 			return 0, err
 		}
 		for done := 0; done < len(data); {
-			m, err := unix.Pwrite(d.Image, data[done:], at+int64(done))
+			m, err := unix.Pwrite(d.image, data[done:], at+int64(done))
 			if err != nil {
 				return unix.EIO, fmt.Errorf("write of the image: %w", err)
 			}
@@ -231,7 +220,7 @@ func (d *Disk) answer(op uint32, in []byte, size int64) (unix.Errno, error) {
 		}
 		d.put32(n, 0)
 	case opFsync:
-		if err := d.log(Entry{Op: Sync}); err != nil {
+		if err := d.log(crash.Entry{Op: crash.Flush}); err != nil {
 			return 0, err
 		}
 	case opStatfs:

@@ -1,4 +1,4 @@
-package fuselog
+package powercut
 
 import (
 	"bytes"
@@ -18,12 +18,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/holdfast-go/holdfast/internal/crash"
 	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
 // onTree starts this test's program with a mode, in a user namespace of its own, where the working
 // directory is a tree. It returns what the mode printed, and the log.
-func onTree(t testing.TB, mode string) (out []byte, log []Entry) {
+func onTree(t testing.TB, mode string) (out []byte, log []logged) {
 	t.Helper()
 	dir := t.TempDir()
 	cmd := child("tree", dir, mode)
@@ -42,7 +43,7 @@ func onTree(t testing.TB, mode string) (out []byte, log []Entry) {
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "log"))
 	if err == nil {
-		log, err = Parse(text)
+		log, err = parseLog(text)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +56,7 @@ func treeThere() (err error) {
 	dir := os.Args[1]
 	point := filepath.Join(dir, "tree")
 	log, logErr := os.Create(filepath.Join(dir, "log"))
-	device, err := Device()
+	device, err := openFuse()
 	if err := errors.Join(os.Mkdir(point, 0o700), logErr, err); err != nil {
 		return err
 	}
@@ -66,7 +67,7 @@ func treeThere() (err error) {
 	if err := errors.Join(err, server.Start()); err != nil {
 		return err
 	}
-	err = errors.Join(MountTree(device, point, "holdfast-test"), begin.Close(), unix.Close(device), os.Chdir(point))
+	err = errors.Join(mountTree(device, point, "holdfast-test"), begin.Close(), unix.Close(device), os.Chdir(point))
 	if err != nil {
 		return err
 	}
@@ -80,7 +81,7 @@ func treeThere() (err error) {
 
 func servedThere() error {
 	_, err := io.Copy(io.Discard, os.Stdin)
-	return errors.Join(err, (&Tree{Server: Server{Device: 3, Log: 4, Notes: func() uint64 { return 7 }}}).Serve())
+	return errors.Join(err, (&treeServer{server: server{device: 3, file: 4, notes: func() uint64 { return 7 }}}).serve())
 }
 
 // calls makes many system calls in the working directory, and prints what each of them returned.
@@ -349,30 +350,30 @@ func TestTreeLogsInOrder(t *testing.T) {
 			t.Fatalf("%+v", log)
 		}
 		f, d := log[0].Edits[0].File, log[6].Edits[0].File
-		want := []Entry{
-			{Op: Name, Edits: []Edit{{Root, "f", f}}},
-			{Op: Write, File: f, Offset: 5, Data: []byte("ab")},
-			{Op: Sync, File: f},
-			{Op: Resize, File: f, Offset: 6},
-			{Op: Sync, File: f},
-			{Op: Name, Edits: []Edit{{Root, "g", f}}},
-			{Op: Name, Edits: []Edit{{Root, "d", d}}},
-			{Op: Name, Edits: []Edit{{Root, "g", 0}, {d, "h", f}}},
-			{Op: Sync, File: Root},
-			{Op: Name, Edits: []Edit{{Root, "f", 0}}},
+		want := []crash.Entry{
+			{Op: crash.Name, Edits: []crash.Edit{{Dir: crash.Root, Name: "f", File: f}}},
+			{Op: crash.Write, File: f, Offset: 5, Data: []byte("ab")},
+			{Op: crash.Flush, File: f},
+			{Op: crash.Resize, File: f, Offset: 6},
+			{Op: crash.Flush, File: f},
+			{Op: crash.Name, Edits: []crash.Edit{{Dir: crash.Root, Name: "g", File: f}}},
+			{Op: crash.Name, Edits: []crash.Edit{{Dir: crash.Root, Name: "d", File: d}}},
+			{Op: crash.Name, Edits: []crash.Edit{{Dir: crash.Root, Name: "g", File: 0}, {Dir: d, Name: "h", File: f}}},
+			{Op: crash.Flush, File: crash.Root},
+			{Op: crash.Name, Edits: []crash.Edit{{Dir: crash.Root, Name: "f", File: 0}}},
 		}
 		for i, e := range log {
-			if e.At == 0 || e.Notes != 7 {
-				t.Errorf("entry %d has the time %d and %d notes", i, e.At, e.Notes)
+			if e.At == 0 || e.notes != 7 {
+				t.Errorf("entry %d has the time %d and %d notes", i, e.At, e.notes)
 			}
-			if e.At, e.Notes = 0, 0; len(e.Data) == 0 {
+			if e.At = 0; len(e.Data) == 0 {
 				e.Data = nil
 			}
-			if !reflect.DeepEqual(e, want[i]) {
+			if !reflect.DeepEqual(e.Entry, want[i]) {
 				t.Errorf("entry %d is %+v, want %+v", i, e, want[i])
 			}
 		}
-		if f == d || d&DirBit == 0 || f&DirBit != 0 {
+		if f == d || d&crash.DirBit == 0 || f&crash.DirBit != 0 {
 			t.Errorf("the numbers are %d and %d", f, d)
 		}
 	})

@@ -1,4 +1,4 @@
-package fuselog
+package powercut
 
 import (
 	"bytes"
@@ -9,16 +9,18 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/holdfast-go/holdfast/internal/crash"
 )
 
-// A Tree is files and directories in memory. It knows no links by name, no devices and no
+// A treeServer serves files and directories in memory. It knows no links by name, no devices and no
 // attributes beside mode and times. It keeps no bytes behind mostSize of a file.
 //
 // Each write(2) of up to 1 MiB is one entry, before it returns: there is no write-back cache. What
 // a program writes through mapped memory comes when the kernel sends it, at the latest with msync(2).
 // The kernel sends no syncfs(2) and no sync(2) to such a server.
-type Tree struct {
-	Server
+type treeServer struct {
+	server
 	nodes map[uint64]*node
 	last  uint64            // the number that was given last
 	lists map[uint64][]byte // of open directories, by their handles
@@ -38,12 +40,12 @@ type node struct {
 	times   [3]int64          // of access, of modification and of change
 }
 
-// Serve answers the kernel until the tree is unmounted or the connection aborted.
-func (t *Tree) Serve() error {
-	t.nodes, t.lists, t.last = map[uint64]*node{}, map[uint64][]byte{}, Root
-	t.nodes[Root] = newNode(Root, unix.S_IFDIR|0o755)
-	t.nodes[Root].links = 1
-	return t.serve(t.answer)
+// serve answers the kernel until the tree is unmounted or the connection aborted.
+func (t *treeServer) serve() error {
+	t.nodes, t.lists, t.last = map[uint64]*node{}, map[uint64][]byte{}, crash.Root
+	t.nodes[crash.Root] = newNode(crash.Root, unix.S_IFDIR|0o755)
+	t.nodes[crash.Root].links = 1
+	return t.server.serve(t.answer)
 }
 
 func newNode(number uint64, mode uint32) *node {
@@ -60,7 +62,7 @@ func (n *node) isDir() bool { return n.mode&unix.S_IFMT == unix.S_IFDIR }
 func (n *node) changed() { n.times[1] = time.Now().UnixNano(); n.times[2] = n.times[1] }
 
 // answer appends the answer to a request. What the log can't keep is an error of the server.
-func (t *Tree) answer(q request) (unix.Errno, error) {
+func (t *treeServer) answer(q request) (unix.Errno, error) {
 	switch q.op {
 	case opInit:
 		t.init(q.in)
@@ -92,14 +94,14 @@ func (t *Tree) answer(q request) (unix.Errno, error) {
 func le32(b []byte) uint32 { return binary.LittleEndian.Uint32(b) }
 func le64(b []byte) uint64 { return binary.LittleEndian.Uint64(b) }
 
-// name returns the name at the beginning of a request's rest, and what is behind it.
-func name(b []byte) (string, []byte) {
+// cString returns the name at the beginning of a request's rest, and what is behind it.
+func cString(b []byte) (string, []byte) {
 	name, rest, _ := bytes.Cut(b, []byte{0})
 	return string(name), rest
 }
 
 // answerFile is for what the kernel asks of a file.
-func (t *Tree) answerFile(q request, n *node) (unix.Errno, error) {
+func (t *treeServer) answerFile(q request, n *node) (unix.Errno, error) {
 	switch q.op {
 	case opGetattr:
 		t.attr(n)
@@ -108,7 +110,7 @@ func (t *Tree) answerFile(q request, n *node) (unix.Errno, error) {
 	case opOpen:
 		const keepCache = 1 << 1 // FOPEN_KEEP_CACHE: only this kernel changes the file
 		t.put64(0)
-		t.put32(noFlush|keepCache, 0)
+		t.put32(openNoFlush|keepCache, 0)
 	case opRead:
 		at, size := le64(q.in[8:]), uint64(le32(q.in[16:]))
 		if at < uint64(len(n.data)) {
@@ -123,7 +125,7 @@ func (t *Tree) answerFile(q request, n *node) (unix.Errno, error) {
 		copy(n.data[at:], data)
 		n.changed()
 		t.put32(uint32(len(data)), 0)
-		return 0, t.log(Entry{Op: Write, File: n.number, Offset: int64(at), Data: data})
+		return 0, t.log(crash.Entry{Op: crash.Write, File: n.number, Offset: int64(at), Data: data})
 	case opFallocate:
 		const keepSize = 1
 		end := le64(q.in[8:]) + le64(q.in[16:])
@@ -136,7 +138,7 @@ func (t *Tree) answerFile(q request, n *node) (unix.Errno, error) {
 			return 0, t.truncate(n, end)
 		}
 	case opFsync:
-		return 0, t.log(Entry{Op: Sync, File: n.number})
+		return 0, t.log(crash.Entry{Op: crash.Flush, File: n.number})
 	default: // POLL too, so that the kernel asks for it no more
 		return unix.ENOSYS, nil
 	}
@@ -150,20 +152,20 @@ func (n *node) resize(size int) {
 	n.data = n.data[:size]
 }
 
-func (t *Tree) truncate(n *node, size uint64) error {
+func (t *treeServer) truncate(n *node, size uint64) error {
 	n.resize(int(size))
 	n.changed()
-	return t.log(Entry{Op: Resize, File: n.number, Offset: int64(size)})
+	return t.log(crash.Entry{Op: crash.Resize, File: n.number, Offset: int64(size)})
 }
 
 // attr appends attributes, which the kernel may keep: nobody else changes them.
-func (t *Tree) attr(n *node) {
+func (t *treeServer) attr(n *node) {
 	t.put64(forEver, 0)
 	t.stat(n)
 }
 
 // stat appends a fuse_attr.
-func (t *Tree) stat(n *node) {
+func (t *treeServer) stat(n *node) {
 	size := uint64(len(n.data))
 	t.put64(n.number, size, (size+511)/512)
 	for _, at := range n.times {
@@ -176,7 +178,7 @@ func (t *Tree) stat(n *node) {
 }
 
 // setattr sets what may be set. What a power cut takes of modes and times is not in the log.
-func (t *Tree) setattr(n *node, in []byte) (unix.Errno, error) {
+func (t *treeServer) setattr(n *node, in []byte) (unix.Errno, error) {
 	const setMode, setUID, setGID, setSize, setAccess, setModified, accessNow, modifiedNow = 1, 2, 4, 8, 16, 32, 128, 256
 	valid := le32(in)
 	if valid&setUID != 0 && le32(in[76:]) != uint32(os.Geteuid()) || valid&setGID != 0 && le32(in[80:]) != uint32(os.Getegid()) {
@@ -208,13 +210,13 @@ func (t *Tree) setattr(n *node, in []byte) (unix.Errno, error) {
 }
 
 // entry appends a fuse_entry_out. The kernel keeps the name until it is changed, by the kernel.
-func (t *Tree) entryOut(n *node) {
+func (t *treeServer) entryOut(n *node) {
 	n.lookups++
 	t.put64(n.number, 0, forEver, forEver, 0)
 	t.stat(n)
 }
 
-func (t *Tree) forget(number, lookups uint64) {
+func (t *treeServer) forget(number, lookups uint64) {
 	if n := t.nodes[number]; n != nil {
 		n.lookups -= min(lookups, n.lookups)
 		t.drop(n)
@@ -222,18 +224,18 @@ func (t *Tree) forget(number, lookups uint64) {
 }
 
 // drop forgets a node that no name and no descriptor leads to.
-func (t *Tree) drop(n *node) {
+func (t *treeServer) drop(n *node) {
 	if n.lookups == 0 && n.links == 0 {
 		delete(t.nodes, n.number)
 	}
 }
 
 // make makes a node without a name.
-func (t *Tree) make(mode uint32) *node {
+func (t *treeServer) make(mode uint32) *node {
 	t.last++
 	number := t.last
 	if mode&unix.S_IFMT == unix.S_IFDIR {
-		number |= DirBit
+		number |= crash.DirBit
 	}
 	n := newNode(number, mode)
 	t.nodes[number] = n
@@ -241,14 +243,14 @@ func (t *Tree) make(mode uint32) *node {
 }
 
 // answerDir is for what the kernel asks of a directory.
-func (t *Tree) answerDir(q request, dir *node) (unix.Errno, error) {
+func (t *treeServer) answerDir(q request, dir *node) (unix.Errno, error) {
 	switch q.op {
 	case opGetattr:
 		t.attr(dir)
 	case opSetattr:
 		return t.setattr(dir, q.in)
 	case opLookup:
-		text, _ := name(q.in)
+		text, _ := cString(q.in)
 		n := t.nodes[dir.names[text]]
 		if n == nil {
 			return unix.ENOENT, nil
@@ -263,7 +265,7 @@ func (t *Tree) answerDir(q request, dir *node) (unix.Errno, error) {
 	case opReleasedir:
 		delete(t.lists, le64(q.in))
 	case opFsyncdir:
-		return 0, t.log(Entry{Op: Sync, File: dir.number})
+		return 0, t.log(crash.Entry{Op: crash.Flush, File: dir.number})
 	case opMknod:
 		return t.create(dir, q.in[16:], le32(q.in))
 	case opMkdir:
@@ -271,24 +273,24 @@ func (t *Tree) answerDir(q request, dir *node) (unix.Errno, error) {
 	case opCreate:
 		errno, err := t.create(dir, q.in[16:], le32(q.in[4:])|unix.S_IFREG)
 		t.put64(0)
-		t.put32(noFlush, 0)
+		t.put32(openNoFlush, 0)
 		return errno, err
 	case opTmpfile:
 		t.entryOut(t.make(le32(q.in[4:]) | unix.S_IFREG))
 		t.put64(0)
-		t.put32(noFlush, 0)
+		t.put32(openNoFlush, 0)
 	case opLink:
 		n := t.nodes[le64(q.in)]
-		text, _ := name(q.in[8:])
+		text, _ := cString(q.in[8:])
 		if n == nil || n.isDir() {
 			return unix.EPERM, nil
 		}
-		if errno, err := t.edit(Edit{dir.number, text, n.number}); errno != 0 || err != nil {
+		if errno, err := t.edit(crash.Edit{Dir: dir.number, Name: text, File: n.number}); errno != 0 || err != nil {
 			return errno, err
 		}
 		t.entryOut(n)
 	case opUnlink, opRmdir:
-		text, _ := name(q.in)
+		text, _ := cString(q.in)
 		n := t.nodes[dir.names[text]]
 		switch {
 		case n == nil:
@@ -296,7 +298,7 @@ func (t *Tree) answerDir(q request, dir *node) (unix.Errno, error) {
 		case len(n.names) > 0:
 			return unix.ENOTEMPTY, nil
 		}
-		return t.edit(Edit{dir.number, text, 0})
+		return t.edit(crash.Edit{Dir: dir.number, Name: text, File: 0})
 	case opRename:
 		return t.rename(dir, t.nodes[le64(q.in)], 0, q.in[8:])
 	case opRename2:
@@ -308,8 +310,8 @@ func (t *Tree) answerDir(q request, dir *node) (unix.Errno, error) {
 }
 
 // create makes a file or a directory with a name.
-func (t *Tree) create(dir *node, rest []byte, mode uint32) (unix.Errno, error) {
-	text, _ := name(rest)
+func (t *treeServer) create(dir *node, rest []byte, mode uint32) (unix.Errno, error) {
+	text, _ := cString(rest)
 	if kind := mode & unix.S_IFMT; kind != unix.S_IFREG && kind != unix.S_IFDIR {
 		return unix.EPERM, nil
 	}
@@ -317,7 +319,7 @@ func (t *Tree) create(dir *node, rest []byte, mode uint32) (unix.Errno, error) {
 		return unix.EEXIST, nil
 	}
 	n := t.make(mode)
-	if errno, err := t.edit(Edit{dir.number, text, n.number}); errno != 0 || err != nil {
+	if errno, err := t.edit(crash.Edit{Dir: dir.number, Name: text, File: n.number}); errno != 0 || err != nil {
 		delete(t.nodes, n.number)
 		return errno, err
 	}
@@ -325,16 +327,16 @@ func (t *Tree) create(dir *node, rest []byte, mode uint32) (unix.Errno, error) {
 	return 0, nil
 }
 
-func (t *Tree) rename(from, to *node, flags uint32, names []byte) (unix.Errno, error) {
-	oldName, rest := name(names)
-	newName, _ := name(rest)
+func (t *treeServer) rename(from, to *node, flags uint32, names []byte) (unix.Errno, error) {
+	oldName, rest := cString(names)
+	newName, _ := cString(rest)
 	if to == nil || from.names[oldName] == 0 {
 		return unix.ENOENT, nil
 	}
 	n, there := t.nodes[from.names[oldName]], t.nodes[to.names[newName]]
 	switch {
 	case flags == unix.RENAME_EXCHANGE && there != nil:
-		return t.edit(Edit{from.number, oldName, there.number}, Edit{to.number, newName, n.number})
+		return t.edit(crash.Edit{Dir: from.number, Name: oldName, File: there.number}, crash.Edit{Dir: to.number, Name: newName, File: n.number})
 	case flags == unix.RENAME_EXCHANGE:
 		return unix.ENOENT, nil
 	case flags&^unix.RENAME_NOREPLACE != 0:
@@ -344,11 +346,11 @@ func (t *Tree) rename(from, to *node, flags uint32, names []byte) (unix.Errno, e
 	case there != nil && len(there.names) > 0:
 		return unix.ENOTEMPTY, nil
 	}
-	return t.edit(Edit{from.number, oldName, 0}, Edit{to.number, newName, n.number})
+	return t.edit(crash.Edit{Dir: from.number, Name: oldName, File: 0}, crash.Edit{Dir: to.number, Name: newName, File: n.number})
 }
 
 // edit changes names, all together.
-func (t *Tree) edit(edits ...Edit) (unix.Errno, error) {
+func (t *treeServer) edit(edits ...crash.Edit) (unix.Errno, error) {
 	for _, x := range edits {
 		switch dir := t.nodes[x.Dir]; {
 		case len(x.Name) > unix.NAME_MAX:
@@ -375,16 +377,16 @@ func (t *Tree) edit(edits ...Edit) (unix.Errno, error) {
 	for _, n := range before {
 		t.drop(n)
 	}
-	return 0, t.log(Entry{Op: Name, Edits: edits})
+	return 0, t.log(crash.Entry{Op: crash.Name, Edits: edits})
 }
 
 // readdir appends what fits of a directory's list, which is made when it is read from its beginning.
-func (t *Tree) readdir(dir *node, handle, at uint64, size int) {
+func (t *treeServer) readdir(dir *node, handle, at uint64, size int) {
 	if at == 0 {
 		var list []byte
 		add := func(number uint64, name string) {
 			kind := uint32(unix.DT_REG)
-			if number == Root || number&DirBit != 0 {
+			if number == crash.Root || number&crash.DirBit != 0 {
 				kind = unix.DT_DIR
 			}
 			next := len(list) + 24 + (len(name)+7)&^7
@@ -396,7 +398,7 @@ func (t *Tree) readdir(dir *node, handle, at uint64, size int) {
 			list = append(list, make([]byte, next-len(list))...)
 		}
 		add(dir.number, ".")
-		add(Root, "..")
+		add(crash.Root, "..")
 		for _, name := range slices.Sorted(maps.Keys(dir.names)) {
 			add(dir.names[name], name)
 		}

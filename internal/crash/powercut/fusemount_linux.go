@@ -1,4 +1,4 @@
-package fuselog
+package powercut
 
 import (
 	"errors"
@@ -32,11 +32,11 @@ func startOf(process int) string {
 	return fields[19]
 }
 
-// Mount mounts a disk on an existing file, and returns the descriptor of /dev/fuse for [Disk].
+// mountDisk mounts a disk on an existing file, and returns the descriptor of /dev/fuse for a diskServer.
 // The descriptor blocks, and is for a process that knows nothing of the mount. When it is
 // closed everywhere, the kernel aborts the connection: nothing waits for it any more.
-func Mount(point, owner string) (device int, err error) {
-	device, err = Device()
+func mountDisk(point, owner string) (device int, err error) {
+	device, err = openFuse()
 	if err != nil {
 		return -1, err
 	}
@@ -48,8 +48,8 @@ func Mount(point, owner string) (device int, err error) {
 	return device, nil
 }
 
-// Device opens /dev/fuse. The descriptor blocks.
-func Device() (int, error) {
+// openFuse opens /dev/fuse. The descriptor blocks.
+func openFuse() (int, error) {
 	device, err := unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return -1, fmt.Errorf("open /dev/fuse: %w", err)
@@ -57,9 +57,9 @@ func Device() (int, error) {
 	return device, nil
 }
 
-// MountTree mounts a tree on an existing directory, by a device that a process has which knows nothing
+// mountTree mounts a tree on an existing directory, by a device that a process has which knows nothing
 // of the mount. It needs no root but that of a user namespace, in which the device was opened (Linux 4.18).
-func MountTree(device int, point, source string) error {
+func mountTree(device int, point, source string) error {
 	options := fmt.Sprintf("fd=%d,rootmode=%o,user_id=%d,group_id=%d,default_permissions", device, unix.S_IFDIR, os.Geteuid(), os.Getegid())
 	if err := unix.Mount(source, point, "fuse", unix.MS_NOSUID|unix.MS_NODEV, options); err != nil {
 		return fmt.Errorf("mount -t fuse: %w", err)
@@ -67,10 +67,10 @@ func MountTree(device int, point, source string) error {
 	return nil
 }
 
-// AbortStale aborts the disks whose owners were killed. A process that waits for such a disk may
+// abortStale aborts the disks whose owners were killed. A process that waits for such a disk may
 // be one that no signal ends, and it keeps the mount. It returns this process as the owner for
-// [Mount], also where another process mounts for it.
-func AbortStale() (owner string, err error) {
+// mountDisk, also where another process mounts for it.
+func abortStale() (owner string, err error) {
 	return ownerHere(), abort(func(of string) bool {
 		fields := strings.Split(of, ":")
 		if len(fields) < 3 || fields[0] != source {
@@ -81,9 +81,9 @@ func AbortStale() (owner string, err error) {
 	})
 }
 
-// Abort aborts the disks of an owner, and of those whose names begin with it and a colon. All that
+// abortOwner aborts the disks of an owner, and of those whose names begin with it and a colon. All that
 // waits for them gets an error.
-func Abort(owner string) error {
+func abortOwner(owner string) error {
 	return abort(func(of string) bool { return of == owner || strings.HasPrefix(of, owner+":") })
 }
 
