@@ -42,7 +42,7 @@ var Levels = []Level{Memory, Kill, Fault, Hostile, PowerCut}
 type Options struct {
 	Policies  []holdfast.Policy // nil: those that are generated, of which one run has as many as its time allows
 	All       bool              // a run has all that are generated
-	Workloads []*Workload       // of each level those that it can crash, the controls first
+	Workloads []*Workload       // controls too; each level runs those that it can crash
 	Levels    []Level
 	States    int           // of each workload under each policy, at levels memory and power
 	Time      time.Duration // of everything, about; 0 is no longer than it must
@@ -213,7 +213,7 @@ func (v *Verdict) make(ctx context.Context, c Cell, o Options, share time.Durati
 	}()
 	switch v.Level {
 	case Memory:
-		return v.inMemory(c.Workload, o.States, share)
+		return v.byMemory(c.Workload, o.States, share)
 	case Kill:
 		return v.byKill(ctx, c.Workload, o, share)
 	case Hostile:
@@ -387,8 +387,8 @@ func (w *Workload) Leaves(s *Survivors, killed bool) *Violation {
 	return &Violation{Rule: "temporaries", Words: fmt.Sprintf("%d temporary files are left after the last run has ended", s.Temporaries)}
 }
 
-// inMemory makes the verdict of level memory: a first run, states of it, and second runs on some.
-func (v *Verdict) inMemory(w *Workload, states int, most time.Duration) error {
+// byMemory makes the verdict of level memory: a first run, states of it, and second runs on some.
+func (v *Verdict) byMemory(w *Workload, states int, most time.Duration) error {
 	end := time.Now().Add(most)
 	how := Recording{Records: 300}
 	if period := max(v.Policy.FlushEvery, v.Policy.Sync.Every); period > 0 { // it must fall due

@@ -25,9 +25,9 @@ var workloads = slices.Concat(
 		copying("copy-atomic", "filecopy.File, atomic", 1, 300<<10, filecopy.Options{Atomic: true}),
 		copying("copy-tree", "filecopy.All of 6 files", 6, 60<<10, filecopy.Options{}),
 		copying("copy-resume", "filecopy.File of 8 MiB, which goes on after a kill", 1, 8<<20, filecopy.Options{Resume: true, Method: filecopy.ReadWrite}),
-		replaceEach,
+		replaceEach(),
 		rotated,
-		walLog,
+		walLog(),
 		whole("whole-create", files.Create, false),
 		whole("whole-create-dirs", files.Create, true),
 		whole("whole-truncate", files.Truncate, false),
@@ -36,8 +36,8 @@ var workloads = slices.Concat(
 		writing("writer", "three goroutines, one Writer: Write, Flush, Sync", policies.Small),
 		writing("writer-large", "the same with Writes that bypass memory", policies.Large),
 		writing("writer-mixed", "the same with Writes that do and Writes that don't", policies.Mixed),
-		enqueue,
-		create,
+		enqueue(),
+		create(),
 	})
 
 // Workloads are all, controls included.

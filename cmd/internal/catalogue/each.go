@@ -13,7 +13,7 @@ import (
 )
 
 // replaceEach is several goroutines that replace files, each its own, by one Set.
-var replaceEach = func() *crash.Workload {
+func replaceEach() *crash.Workload {
 	const writers, paths = 3, 2
 	return &crash.Workload{Name: "replace-each", About: "files.WriteFile in 3 goroutines, mode replace", Cleans: true, Whole: true,
 		Targets: func(p holdfast.Policy) (all []crash.Target) {
@@ -55,4 +55,4 @@ var replaceEach = func() *crash.Workload {
 			group.Wait()
 			return errors.Join(errors.Join(errs...), set.Close())
 		}}
-}()
+}

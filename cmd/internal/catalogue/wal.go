@@ -17,7 +17,7 @@ import (
 
 // walLog opens a log again and again, fills segments, and truncates both ends. Nobody else may
 // read its files. The versions of each target are records of the one log.
-var walLog = func() *crash.Workload {
+func walLog() *crash.Workload {
 	const targets = 4
 	return &crash.Workload{Name: "wal", About: "wal.Log, which is opened anew after every 8 records", Files: true,
 		Targets: func(holdfast.Policy) (all []crash.Target) {
@@ -68,7 +68,7 @@ var walLog = func() *crash.Workload {
 			}
 			return nil
 		}}
-}()
+}
 
 // useLog opens the log, and appends to it.
 func useLog(r *crash.Run, made, targets int) (_ int, err error) {

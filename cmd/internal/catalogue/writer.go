@@ -40,7 +40,7 @@ func bypasses(shape policies.Shape) func(holdfast.Policy) bool {
 }
 
 // enqueue gives records without waiting, and waits for some, or looks at Durable.
-var enqueue = func() *crash.Workload {
+func enqueue() *crash.Workload {
 	const writers = 2
 	return &crash.Workload{Name: "enqueue", About: "Enqueue, then WaitDurable or a look at Durable", Shape: policies.Enqueue, Parts: bypasses(policies.Enqueue),
 		Cleans: true, Targets: streamTargets(log0, writers),
@@ -73,10 +73,10 @@ var enqueue = func() *crash.Workload {
 				return nil
 			})
 		}}
-}()
+}
 
 // create makes new files, each with one record.
-var create = func() *crash.Workload {
+func create() *crash.Workload {
 	const paths = 40
 	return &crash.Workload{Name: "create", About: "holdfast.Create of 40 files", Files: true, Slow: 2 * time.Millisecond,
 		Targets: func(p holdfast.Policy) (all []crash.Target) {
@@ -123,7 +123,7 @@ var create = func() *crash.Workload {
 			}
 			return nil
 		}}
-}()
+}
 
 // below returns how many ends are not above an offset.
 func below(ends []int64, at int64) int {
