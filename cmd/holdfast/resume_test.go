@@ -116,7 +116,7 @@ func checkFinished(t *testing.T, path string, parts, rounds int) {
 		}
 	}
 	var all, some bytes.Buffer
-	if err := errors.Join(report.Text(&all, run), report.Text(&some, whole)); err != nil {
+	if err := errors.Join(report.Text(&all, nil, run), report.Text(&some, nil, whole)); err != nil {
 		t.Fatal(err)
 	}
 	if all.String() != some.String() || strings.Contains(all.String(), "not complete") {

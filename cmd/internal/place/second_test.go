@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-go/holdfast/cmd/internal/cli"
+	"github.com/holdfast-go/holdfast/cmd/internal/lab"
 )
 
 // A reader of reports takes so many bytes.
@@ -31,7 +32,7 @@ func (r *reader) Write(p []byte) (int, error) {
 func TestReportsOfASecondProcessAreBytes(t *testing.T) {
 	r := &reader{n: 200 * 8}
 	args := []string{"--", "stamp-until-killed", filepath.Join(t.TempDir(), "file"), "os.File", "buffer=0,sync=never", "128"}
-	if err := cli.Run(t.Context(), NewSecond(), args, strings.NewReader(""), r, io.Discard); err == nil {
+	if err := cli.Run(t.Context(), NewSecond(lab.Roles()), args, strings.NewReader(""), r, io.Discard); err == nil {
 		t.Error("the writer ended without an error, and its reader had enough")
 	}
 	if len(r.got) != r.n {
