@@ -38,7 +38,7 @@ func TestCompletionOffersWhatIsTaken(t *testing.T) {
 	}
 	studies := strings.Join(completed(t, "study", ""), "\n")
 	for _, s := range lab.Studies() {
-		if !strings.Contains(studies, s.Name+"\t"+s.Question) {
+		if !strings.Contains(studies, s.Name+"\t"+s.Question[:20]) {
 			t.Errorf("study offers %q, and not %s", studies, s.Name)
 		}
 	}

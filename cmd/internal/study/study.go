@@ -93,7 +93,7 @@ func newStudy(of study.Study, kernels []place.Kernel) *cobra.Command {
 	s := &studying{Flags: run.NewFlags(kernels), study: of}
 	cmd := &cobra.Command{
 		Use:         of.Name + " [flags]",
-		Short:       of.Question + "?",
+		Short:       short(of.Question) + "?",
 		Long:        fmt.Sprintf("%s repeats a published experiment (%s):\n%s?", of.Name, of.Source, of.Question),
 		Example:     fmt.Sprintf("  holdfast study %s --quick\n  holdfast study %[1]s -o results.jsonl", of.Name),
 		Annotations: cli.Exits(map[int]string{cli.ExitNotMet: "bytes were wrong"}),
@@ -119,6 +119,18 @@ func newStudy(of study.Study, kernels []place.Kernel) *cobra.Command {
 	cli.InGroup(f, "For programs", "export")
 	s.baseline.AddSaveFlags(f)
 	return cmd
+}
+
+// short is a question without its last parts, where a line of a list has no room for them.
+func short(question string) string {
+	for len(question) > 84 {
+		at := strings.LastIndex(question, ", ")
+		if at < 0 {
+			break
+		}
+		question = question[:at]
+	}
+	return question
 }
 
 // ownFlags adds the flags that this study takes.
