@@ -94,7 +94,7 @@ func TestCSVNamesEveryColumnOnce(t *testing.T) {
 }
 
 func TestCSVColumnsAreDocumented(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "results.md"))
+	data, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "results.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
