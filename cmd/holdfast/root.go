@@ -41,7 +41,7 @@ func (c subcommand) new() *cobra.Command {
 
 func subcommands() []subcommand {
 	return []subcommand{
-		{"bench", "measure what each policy costs on this disk, or repeat a published experiment", newBench},
+		{"bench", "measure what each policy costs on this disk", newBench},
 		{"advise", "choose the cheapest policy that meets a need", advise.New},
 		{"report", "print the table of an earlier run again, make a page of it, or export it", func() *cobra.Command { return report.New(lab.Studies()) }},
 		{"compare", "say what got slower or faster from one run to another", compare.New},

@@ -6,6 +6,7 @@ package run
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -172,7 +173,7 @@ func (r *Flags) Check(cmd *cobra.Command, pairs ...cli.Pair) error {
 	case err != nil:
 		return err
 	case r.Kernel != "" && slices.ContainsFunc(r.Kinds, func(k volume.Kind) bool { return k.Dir != "" }):
-		return cli.Misuse("leave it out", "--fs names a directory, and --kernel %s runs the study in another kernel", r.Kernel)
+		return cli.Misuse("leave it out", "--fs names a directory here, and --kernel %s runs it in another kernel", r.Kernel)
 	case r.Install && len(r.Kinds) == 0 && r.Kernel == "":
 		return cli.Misuse("give one of them, or leave it out", "--install gets what --fs and --kernel need, and neither is given")
 	}
@@ -185,7 +186,7 @@ type Job struct {
 	Earlier *result.Header // of the run that decides what is run; nil: the choice does
 	Kept    string         // the new directory for the files of the last round; empty: they are removed
 
-	// Ready refuses what would be run, where that is known, before anything is measured; nil refuses nothing.
+	// Ready refuses what would be run before anything is measured.
 	Ready   func(cells []result.Cell, c study.Choice) error
 	Measure func(context.Context, *Session, study.Choice) error
 	Keep    func(result.Run) error // after a run without an error
@@ -207,12 +208,7 @@ func (r *Flags) Do(cmd *cobra.Command, c study.Choice, job Job) error {
 	if h := job.Earlier; h != nil {
 		cells, plan, seed = h.Cells, h.Plan, h.Seed
 	}
-	if job.Ready != nil {
-		if err := job.Ready(cells, c); err != nil {
-			return err
-		}
-	}
-	if err := CheckMemory(cells); err != nil {
+	if err := errors.Join(job.Ready(cells, c), CheckMemory(cells)); err != nil {
 		return err
 	}
 	if r.DryRun {

@@ -493,3 +493,15 @@ func firstFigures(run result.Run) string {
 	return fmt.Sprintf("first figures, of one short trial each: a record takes from %s (%v) to %s (%v), %s",
 		study.Duration(least), cheapest.Policy, study.Duration(most), dearest.Policy, cli.CountText(int64(load.Writers), "writer"))
 }
+
+// stepText is the line for a trial. The arms of a study have names.
+func stepText(s trial.Step) string {
+	left, cell := s.Left.Round(time.Second).String(), s.Cell.Name
+	if s.Open {
+		left = "≤" + left
+	}
+	if s.Cell.Group == "" {
+		cell = fmt.Sprintf("%d x %v", s.Cell.Writers, s.Cell.Policy)
+	}
+	return fmt.Sprintf("round %d/%d, %s left, %s", s.Round, max(s.Round, s.Rounds), left, cell)
+}
