@@ -18,30 +18,29 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/holdfast-go/holdfast/cmd/internal/lab/all"
-	"github.com/holdfast-go/holdfast/cmd/internal/measure/curve"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/figure"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/report"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
 )
 
 // WriteReport writes in a format; without one a page to a file, else the table, all of it or
 // what is first of a study.
-func WriteReport(w io.Writer, run result.Run, format report.Format, toFile, whole bool) error {
+func WriteReport(w io.Writer, studies study.List, run result.Run, format report.Format, toFile, whole bool) error {
 	switch {
 	case format != "":
-		return report.Export(w, run, format)
+		return report.Export(w, studies, run, format)
 	case toFile:
-		return report.HTML(w, run, report.More{})
+		return report.HTML(w, studies, run, report.More{})
 	}
-	return WriteText(w, run, whole)
+	return WriteText(w, studies, run, whole)
 }
 
 // WriteText writes the table, as wide as the terminal and with the characters that the
 // locale has.
-func WriteText(w io.Writer, run result.Run, whole bool) error {
+func WriteText(w io.Writer, studies study.List, run result.Run, whole bool) error {
 	return WriteLocal(w, func(text io.Writer) error {
-		return report.TextWithin(text, run, Columns(w), whole)
+		return report.TextWithin(text, studies, run, Columns(w), whole)
 	})
 }
 
@@ -87,7 +86,7 @@ func PlotFlag(f *pflag.FlagSet, plot *bool) {
 
 // WriteCurves draws a run in text, as wide as the terminal.
 func WriteCurves(w io.Writer, run result.Run) error {
-	text, err := curve.Text(run, Columns(w))
+	text, err := curves(run, Columns(w))
 	if err != nil {
 		return err
 	}
@@ -286,10 +285,4 @@ func CannotReport(name string, err error) error {
 	default:
 		return err
 	}
-}
-
-// IsStudy reports whether a run is of a study.
-func IsStudy(h result.Header) bool {
-	_, ok := all.Find(h.Study)
-	return ok
 }
