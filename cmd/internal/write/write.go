@@ -45,7 +45,7 @@ feed gets one. A file that has bytes already is refused, or with -a gets more: a
 line that is torn there is ended first. The first SIGINT or SIGTERM ends the reading:
 all lines that were read are then put in place, and the exit code is 130 or 143. A
 second one ends it at once.`,
-		Example: `  app | holdfast write -a --out logs/app.log --policy buffer=64KiB,sync=1s
+		Example: `  holdfast write -a --out logs/app.log --policy buffer=64KiB,sync=1s < events.log
   holdfast write --out 'logs/{}.csv' --split 2 --separator , < events.csv`,
 		Annotations: cli.Exits(map[int]string{cli.ExitNotMet: "lines were not written, or their files not ended as the policy says"}),
 		Args:        cli.NoArguments,
