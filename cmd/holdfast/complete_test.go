@@ -52,7 +52,6 @@ func TestCompletionOffersWhatIsTaken(t *testing.T) {
 	check(texts(report.Formats()), "report", "--export", "")
 	check([]string{"json"}, "advise", "--export", "")
 	check([]string{"ext4", "xfs"}, "bench", "--fs", "")
-	check([]string{"replace"}, "write", "--mode", "")
 	check([]string{"sparse"}, "gen", "--kind", "")
 	check([]string{"enqueue"}, "prove", "--workload", "")
 	check([]string{"memory", "hostile", "fault", "all"}, "prove", "--level", "")

@@ -17,7 +17,6 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/prove"
 	"github.com/holdfast-go/holdfast/cmd/internal/run"
 	"github.com/holdfast-go/holdfast/cmd/internal/usermode"
-	"github.com/holdfast-go/holdfast/files"
 	"github.com/holdfast-go/holdfast/internal/crash/powercut"
 	"github.com/holdfast-go/holdfast/internal/volume"
 )
@@ -78,8 +77,6 @@ func valuesOf(command, flag string) []string {
 			return powercut.Kinds
 		}
 		return place.KindNames(volume.Kinds())
-	case "mode":
-		return texts([]files.Mode{files.Create, files.Truncate, files.Append, files.Replace})
 	case "kind":
 		return texts(gen.Kinds)
 	case "baseline", "save-baseline":

@@ -13,20 +13,20 @@ func Commands() []*crash.Command {
 	var lines, old strings.Builder
 	splits, splitted := map[string]string{}, map[string]string{}
 	for i := range 40 {
-		line := fmt.Sprintf(`{"k":%d,"text":%q}`+"\n", i, strings.Repeat("x", i))
+		line, name := fmt.Sprintf("%d %s\n", i, strings.Repeat("x", i)), fmt.Sprint(i)
 		lines.WriteString(line)
-		splitted[fmt.Sprint(i)] = line
 		fmt.Fprintf(&old, "old line %d\n", i)
 		if i%2 == 0 {
-			splits[fmt.Sprint(i)] = old.String()
+			splits[name] = old.String()
 		}
+		splitted[name] = splits[name] + line
 	}
 	return []*crash.Command{
 		{Name: "cli-write", Input: strings.TrimSuffix(lines.String(), "\n"), After: map[string]string{"log": lines.String()}, Acks: true, Args: func(dir string) []string {
 			return []string{"write", "--out", filepath.Join(dir, "log"), "--policy", "sync=group", "--ack", "--quiet"}
 		}},
-		{Name: "cli-split", Input: lines.String(), Before: splits, After: splitted, Whole: true, Args: func(dir string) []string {
-			return []string{"write", "--out", filepath.Join(dir, "{k}"), "--split", "--mode", "replace", "--policy", "sync=group", "--quiet"}
+		{Name: "cli-split", Input: lines.String(), Before: splits, After: splitted, Args: func(dir string) []string {
+			return []string{"write", "-a", "--out", filepath.Join(dir, "{}"), "--split", "1", "--policy", "sync=group", "--quiet"}
 		}},
 		{Name: "cli-copy", Before: map[string]string{"from": lines.String(), "to": old.String()}, After: map[string]string{"to": lines.String()}, Whole: true, Args: func(dir string) []string {
 			return []string{"copy", filepath.Join(dir, "from"), filepath.Join(dir, "to"), "--policy", "atomic", "--quiet"}

@@ -112,23 +112,23 @@ func boundMemory() {
 
 // ReadResultsTo is ReadResults that hands each byte on as it is read.
 func ReadResultsTo(ctx context.Context, w io.Writer, name string, stdin io.Reader) (result.Run, error) {
-	return readMerged(ctx, w, name, stdin, result.MostTrials)
+	return readMost(ctx, w, name, stdin, result.MostTrials)
 }
 
 // ReadBeside is ReadResultsTo for results that are compared with others. The caller holds so many trials
 // already.
 func ReadBeside(ctx context.Context, w io.Writer, name string, stdin io.Reader, held int) (result.Run, error) {
-	run, err := readMerged(ctx, w, name, stdin, result.MostBeside-held)
+	run, err := readMost(ctx, w, name, stdin, result.MostTrials-held)
 	if errors.Is(err, result.ErrTooMany) {
 		err = Misuse("cut each file before the same round, and compare the parts below the same first lines",
-			"%s: results that are compared may have %d trials together, and there are more", name, result.MostBeside)
+			"%s: results that are compared may have %d trials together, and there are more", name, result.MostTrials)
 	}
 	return run, err
 }
 
-func readMerged(ctx context.Context, w io.Writer, name string, stdin io.Reader, most int) (result.Run, error) {
+func readMost(ctx context.Context, w io.Writer, name string, stdin io.Reader, most int) (result.Run, error) {
 	boundMemory()
-	return readResults(ctx, name, stdin, func(r io.Reader) (result.Run, error) { return result.ReadMerged(io.TeeReader(r, w), most) })
+	return readResults(ctx, name, stdin, func(r io.Reader) (result.Run, error) { return result.ReadMost(io.TeeReader(r, w), most) })
 }
 
 func readResults(ctx context.Context, name string, stdin io.Reader, read func(io.Reader) (result.Run, error)) (result.Run, error) {
@@ -225,7 +225,7 @@ func PlainRun(run result.Run) result.Run {
 }
 
 // oneLines is OneLine for every text in a value. Of each struct it has the fields with texts:
-// most fields of a million trials are numbers.
+// most fields of a trial are numbers.
 type oneLines map[reflect.Type][]int
 
 func (o oneLines) of(v reflect.Value) {
