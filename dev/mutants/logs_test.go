@@ -223,7 +223,7 @@ var logMutants = []mutant{
 	{
 		number: "939g", what: "a full disk is left with a segment that is half prepared",
 		file: "wal/segment.go",
-		old:  "_ = l.disk.Remove(l.dir.fd, plainName(spareMaking)) // the next one begins anew",
+		old:  "_ = l.disk.Remove(l.dir.fd, plainName(spareMaking)) // the next call begins anew",
 		new:  "_ = spareMaking",
 	},
 	{
@@ -771,8 +771,8 @@ var logMutants = []mutant{
 	{
 		number: "V11", what: "a durable write that was cut short goes on at the wrong offset",
 		file: "wal/commit.go", tests: "IsCutShort",
-		old: "frames, at = frames[n:], at+int64(n)\n\t}\n\tif err := l.named",
-		new: "frames, at = frames[n:], at+int64(len(frames))\n\t}\n\tif err := l.named",
+		old: "frames, at = frames[n:], at+int64(n)\n\t}\n\tif err := l.checkLinked",
+		new: "frames, at = frames[n:], at+int64(len(frames))\n\t}\n\tif err := l.checkLinked",
 	},
 	{
 		number: "V14", what: "an entry of raft whose extensions are a byte short panics",
@@ -819,7 +819,7 @@ var logMutants = []mutant{
 	{
 		number: "N06", what: "the mark of a first index is taken for one of the log that began again before it",
 		file: "wal/truncate.go", tests: "BothEnds|WhatACrashLeaves",
-		old: "\tl.lowWritten, l.lowDurable = s.low, s.low // it may be smaller\n",
+		old: "\tl.lowWritten, l.lowDurable = s.low, s.low // s.low may be smaller\n",
 		new: "",
 	},
 	{
