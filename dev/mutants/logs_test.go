@@ -549,13 +549,13 @@ var logMutants = []mutant{
 	{
 		number: "S15", what: "a log that is moved just before a rotation is a failed rotation",
 		file: "rotate/exchange.go", tests: "JustBefore",
-		old: "if errors.Is(err, fs.ErrNotExist) && old.isMoved() { // just now",
+		old: "if errors.Is(err, fs.ErrNotExist) && old.isMoved() { // another program moved it just now",
 		new: "if false {",
 	},
 	{
 		number: "S16", what: "a Sync returns a failure of the background that is over",
 		file: "rotate/rotate.go", tests: "OverSucceeds",
-		old: "\t\t\tfailed = c.Sync() // the first may be of the background, and over\n",
+		old: "\t\t\tfailed = c.Sync() // the first may be an old failure of the background\n",
 		new: "\t\t\t_ = failed\n",
 	},
 	{
@@ -573,7 +573,7 @@ var logMutants = []mutant{
 	{
 		number: "S19", what: "bytes of files that are closed stay at risk",
 		file: "rotate/exchange.go", tests: "AtRisk",
-		old: "\t\tpast.NotFlushed, past.NotDurable = 0, 0 // the log has taken over what could not be written\n",
+		old: "\t\tpast.NotFlushed, past.NotDurable = 0, 0 // the logFile keeps the bytes that could not be written\n",
 		new: "",
 	},
 	{
@@ -941,7 +941,7 @@ var logMutants = []mutant{
 	{
 		number: "P18", what: "a failed sync is heard again from each Writer on the file",
 		file: "rotate/rotate.go", tests: "HeardOnceAFile",
-		old: "\tif !c.file.told {\n\t\tc.file.told = true\n",
+		old: "\tif !c.file.reported {\n\t\tc.file.reported = true\n",
 		new: "\t{\n",
 	},
 	{
