@@ -119,13 +119,13 @@ var otherMutants = []mutant{
 	{
 		number: "968b", what: "a panic of the source in the goroutine that reads ahead ends the program",
 		file: "readahead/refill.go", tests: "Panic",
-		old: "\t\t\tif !ended { // not",
+		old: "\t\t\tif !ended { // recover",
 		new: "\t\t\tif ended && false { // not",
 	},
 	{
 		number: "968c", what: "a source that has panicked is read again",
 		file: "readahead/refill.go", tests: "Panic",
-		old: "\tdefer func() { r.err = r.source.failed }() // its panic goes through\n",
+		old: "\tdefer func() { r.err = r.source.failed }() // a panic of the source passes through\n",
 		new: "",
 	},
 	{
