@@ -275,7 +275,7 @@ var otherMutants = []mutant{
 	{
 		number: "414", what: "a change of owner takes the setuid bit from an archived copy",
 		file: "filecopy/keep.go", tests: copyTests,
-		old: "\t\tj.changed = true // bits may have gone\n",
+		old: "\t\tj.changed = true // the system may have cleared bits\n",
 		new: "",
 	},
 	{
