@@ -435,7 +435,7 @@ var otherMutants = []mutant{
 	{
 		number: "602", what: "gen leaves its temporary when the disk is full",
 		file: "cmd/holdfast/internal/gen/file.go", tests: "Gen|gen|Script",
-		old: "\t\tos.Remove(g.temporary) // the first failure is the one that is reported\n",
+		old: "\t\tos.Remove(g.temporary) // the first failure is reported\n",
 		new: "",
 	},
 	{
