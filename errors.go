@@ -2,17 +2,17 @@ package holdfast
 
 import "fmt"
 
-// A WriteError says that a flush failed, and at which byte. It is not final: what was
-// accepted stays in memory in its order, and the next call goes on at byte Flushed.
+// A WriteError reports a failed flush. It is not final: the accepted bytes stay in
+// memory in their order, and the next call continues at byte Flushed.
 type WriteError struct {
 	Path    string // the file's name, or "" if it has none
-	Flushed int64  // how many of the Writer's bytes are in the kernel
-	Durable int64  // how many of the Writer's bytes are on stable storage
-	AtRisk  int64  // how many accepted bytes only memory holds: they go with the process
+	Flushed int64  // the Writer's bytes in the kernel: the offset of the failure
+	Durable int64  // the Writer's bytes on stable storage
+	AtRisk  int64  // accepted bytes that only memory holds: the end of the process takes them
 	Err     error  // the file's error
 
-	told bool // a call has returned it, or the one before at the same byte
-	lost bool // it failed in Close
+	reported bool // a call has returned it, or the one before at the same byte
+	lost     bool // it failed in Close
 }
 
 func (e *WriteError) Error() string {
@@ -29,14 +29,13 @@ func (e *WriteError) Error() string {
 // Unwrap returns the file's error.
 func (e *WriteError) Unwrap() error { return e.Err }
 
-// A SyncError says that a sync failed. It is final: the kernel may have dropped
-// the bytes that it could not write, and a second sync can report success for
-// them. So the Writer never syncs that file again. Write what lies past Durable again,
-// to another file.
+// A SyncError reports a failed sync. It is final: the kernel may have dropped the bytes
+// that it could not write, and a second sync can report success for them. So the Writer
+// never syncs that file again. Write the bytes past Durable again, to another file.
 type SyncError struct {
 	Path    string // the file's name, or "" if it has none
-	Durable int64  // how many of the Writer's bytes are on stable storage
-	AtRisk  int64  // how many accepted bytes a power cut may take, from Durable on
+	Durable int64  // the Writer's bytes on stable storage
+	AtRisk  int64  // accepted bytes that a power cut may take, from Durable on
 	Err     error  // the file's error
 }
 
@@ -47,7 +46,7 @@ func (e *SyncError) Error() string {
 // Unwrap returns the file's error.
 func (e *SyncError) Unwrap() error { return e.Err }
 
-// A panicError is why a Writer whose File has panicked accepts nothing more.
+// A panicError is the final error of a Writer whose File has panicked.
 type panicError struct {
 	method, path string
 	durable      int64
@@ -58,7 +57,7 @@ func (e *panicError) Error() string {
 	return fmt.Sprintf("holdfast: %s %spanicked, and this Writer accepts nothing more (%d bytes are durable): %v", e.method, inPath(e.path), e.durable, e.cause)
 }
 
-// Unwrap returns ErrPanicked, and what the File has panicked with if that is an error.
+// Unwrap returns ErrPanicked, and the panic value if it is an error.
 func (e *panicError) Unwrap() []error {
 	if cause, ok := e.cause.(error); ok {
 		return []error{ErrPanicked, cause}
@@ -73,23 +72,23 @@ func inPath(path string) string {
 	return path + " "
 }
 
-// An Outcome says what became of a write of a whole file, or of appended data.
+// An Outcome is the result of writing a whole file, or of appending data.
 type Outcome int8
 
 const (
-	// OutcomeUntouched: the file is as it was. It was never begun, or refused.
+	// OutcomeUntouched: the file is unchanged. The write was refused, or did not begin.
 	OutcomeUntouched Outcome = iota
-	// OutcomePartial: the file was changed, but does not hold all of the data. The
-	// result's Bytes and the error's Offset say how much it holds.
+	// OutcomePartial: the file was changed, but does not hold all of the data. It holds
+	// the number of bytes in the result's Bytes and the error's Offset.
 	OutcomePartial
-	// OutcomeWritten: all bytes are the kernel's, under the file's name. They
-	// survive the death of the process.
+	// OutcomeWritten: the kernel has all bytes, under the file's name. They survive
+	// the death of the process.
 	OutcomeWritten
 	// OutcomeDurable: the bytes and the name survive the death of the machine.
 	OutcomeDurable
-	// OutcomeUncertain: all was written, or accepted, and then a sync or a close
-	// failed or was given up. A crash may take it. After a failed sync the kernel may
-	// have dropped it, though reads still return it.
+	// OutcomeUncertain: all bytes were written, or accepted, and then a sync or a close
+	// failed or was given up. A crash may take them. After a failed sync the kernel may
+	// have dropped them, though reads still return them.
 	OutcomeUncertain
 )
 

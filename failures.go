@@ -9,23 +9,23 @@ import (
 	"github.com/holdfast-go/holdfast/stats"
 )
 
-// reports are what a Writer tells: failures, and counts. The Writer's lock guards them.
+// reports holds the failures and the counts of a Writer. The Writer's lock guards it.
 type reports struct {
-	unreported error                // what failed in the background and no call has returned
-	failing    error                // the last write's, until one works
-	final      error                // a failed sync, or a panic
+	unreported error                    // a failure in the background that no call has returned
+	failing    error                    // the last failed write, until a write succeeds
+	final      error                    // a failed sync, or a panic
 	failures   *errorqueue.Queue[error] // see OnError
 
 	flushes, systemCalls, waits, errors int64
 	flushTimes, syncTimes               stats.Sparse
 }
 
-// OnError has report called once for each failure, also for those that no call returns because
-// none is made any more. The error is what the call would return: a [WriteError], a [SyncError],
-// that of a panic, or of the file's Close. Failed writes are one failure until a write works.
+// OnError registers report. It is called once for each failure, even if no later call of the
+// Writer could return it. The error is a [WriteError], a [SyncError], an [ErrPanicked], or the
+// error of the file's Close. Failed writes in a row are one failure.
 //
-// The calls are made in a goroutine of their own, one at a time, without a lock. So report may
-// call the Writer, Close too. Close does not wait for it. Call OnError before the first Write.
+// A goroutine of its own calls report, one failure at a time, without a lock: report may call
+// any method of the Writer, and Close does not wait for it. Call OnError before the first Write.
 func (w *Writer) OnError(report func(error)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -35,9 +35,10 @@ func (w *Writer) OnError(report func(error)) {
 	w.reports.failures.To(report)
 }
 
-// Err returns the last failure that is not over, or nil: a failed write, until one works (each call tries what memory
-// holds again; a large Write is its caller's to try again), or a failed sync or a panic, which are final. After Close it is what
-// Close returned. It waits for nothing, and the next call reports the failure all the same.
+// Err returns the failure that still holds, or nil: a failed write until a write succeeds, or a failed
+// sync or a panic, which are final. Each call writes again the bytes that memory holds; a large Write is
+// for its caller to repeat. After Close, Err returns Close's error. It waits for nothing, and does not
+// keep the next call from returning the failure.
 func (w *Writer) Err() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -47,15 +48,14 @@ func (w *Writer) Err() error {
 	return cmp.Or(w.reports.final, w.reports.failing)
 }
 
-// refusal is refusalLocked for who has not the lock.
 func (w *Writer) refusal() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.refusalLocked()
 }
 
-// refusalLocked returns why no call may go on, and reports a failure of the
-// background for the first and only time.
+// refusalLocked returns the error of a call that may not begin, or nil. A background
+// failure that no call has returned is returned here, once.
 func (w *Writer) refusalLocked() error {
 	r := &w.reports
 	switch err := r.unreported; {
@@ -74,27 +74,27 @@ func (w *Writer) refusalLocked() error {
 	return r.final
 }
 
-// endedLocked returns why nothing may touch the file any more.
+// endedLocked returns the error of a call that comes after the last use of the file.
 func (w *Writer) endedLocked() error {
 	return cmp.Or(w.reports.final, ErrClosed)
 }
 
-// noteLocked keeps what failed in the background for the next call. If a failure repeats
-// the one before, a call has returned it, or it is kept already. Every call returns a
-// failed sync.
+// noteLocked keeps a background failure for the next call, unless a call has returned it
+// or its like, or one is kept already. A failed sync needs no note: every call returns it.
 func (w *Writer) noteLocked(err error) {
-	if failed, ok := err.(*WriteError); ok && !failed.told && w.reports.unreported == nil {
+	if failed, ok := err.(*WriteError); ok && !failed.reported && w.reports.unreported == nil {
 		w.reports.unreported = err
 		w.openLocked()
 	}
 }
 
-// returned is called with what a call returns of a batch that it shares with others: the next call need not return it too.
+// returned marks err as reported when a call returns it from a batch that other calls share:
+// the next call need not return it too.
 func (w *Writer) returned(err error) error {
 	if failed, ok := err.(*WriteError); ok {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		failed.told = true
+		failed.reported = true
 		if w.reports.unreported == err {
 			w.reports.unreported = nil
 			w.openLocked()
@@ -105,7 +105,7 @@ func (w *Writer) returned(err error) error {
 
 func (w *Writer) writeErrorLocked(err error, again bool) error {
 	e := &WriteError{Path: w.target.path, Flushed: w.flush.flushed, Durable: w.sync.durable, AtRisk: w.writtenLocked() - w.flush.flushed,
-		Err: err, told: again, lost: w.isClosing}
+		Err: err, reported: again, lost: w.isClosing}
 	if w.reports.failing == nil {
 		w.reportLocked(e)
 	}
@@ -113,7 +113,7 @@ func (w *Writer) writeErrorLocked(err error, again bool) error {
 	return e
 }
 
-// reportLocked counts a failure, and has it reported.
+// reportLocked counts a failure and queues it for OnError.
 func (w *Writer) reportLocked(err error) {
 	if err != nil {
 		w.reports.errors++
@@ -123,7 +123,7 @@ func (w *Writer) reportLocked(err error) {
 	}
 }
 
-// Stats returns the counts so far, and the bytes at risk just now. It may be called at any time and waits for nothing.
+// Stats returns the counts since New, and the bytes at risk now. It may be called at any time and waits for nothing.
 func (w *Writer) Stats() stats.Counts {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -4,24 +4,24 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/deadline"
-	"github.com/holdfast-go/holdfast/internal/weakbuf"
 	"github.com/holdfast-go/holdfast/internal/spin"
+	"github.com/holdfast-go/holdfast/internal/weakbuf"
 )
 
-// A fill is the block that Writes fill: the accepted bytes that no flush has begun with. It
-// grows with what it holds, up to the policy's Buffer. The Writer's lock guards it.
+// A fill is the block that Writes fill: accepted bytes that no flush has taken yet. The
+// block grows up to the policy's Buffer. The Writer's lock guards it.
 type fill struct {
-	// The next byte goes to buf[pos]. Write may copy without a look at anything else while pos stays
-	// below limit; 0 makes every Write look.
+	// The next byte goes to buf[pos]. While pos stays below limit, Write copies and checks
+	// nothing else; limit 0 sends every Write to accept.
 	pos, limit int
 	buf        []byte
-	writes     int64 // how many were accepted
+	writes     int64 // number of accepted Writes
 
 	base  int64     // the offset of buf[0]
-	began time.Time // when that came
+	began time.Time // the arrival of buf[0]
 }
 
-// put copies p, for which there is room.
+// put copies p. The caller has made room for it.
 func (f *fill) put(p []byte) {
 	if f.pos == 0 && len(p) > 0 {
 		f.began = time.Now()
@@ -30,40 +30,40 @@ func (f *fill) put(p []byte) {
 	f.writes++
 }
 
-// A flusher is what a flush hands to the file, and who waits for it. At most one flush is in flight, and whoever needs
-// one makes it: a Write without room, Flush, the leader of a sync, or the clock. While flushing is
-// set, out is that goroutine's alone; the Writer's lock guards the rest.
+// A flusher holds the bytes of the flush in flight and the calls that wait for it. At most one flush is in
+// flight. The goroutine that needs a flush makes it: a Write without room, Flush, the leader of a sync, or
+// the clock. While flushing is set, only that goroutine uses out; the Writer's lock guards the rest.
 type flusher struct {
 	flushing bool
-	stuck    bool   // the last flush failed, and out holds what it left
-	out      []byte // follows what is flushed, and stands before fill; block is all the memory of it
-	block    []byte
-	last     int   // how many bytes the last flush began with: the next block has room for as many at once
-	flushed  int64 // an offset; fill.base is out's length more
+	stuck    bool   // the last flush failed, and out holds the bytes it left
+	out      []byte // the bytes from flushed up to fill.base
+	block    []byte // the whole memory of out
+	last     int    // number of bytes that the last flush took: the first size of the next block
+	flushed  int64  // an offset: fill.base - len(out)
 
-	// While a large Write bypasses memory, exclusive is set and no call accepts bytes. The
-	// calls with large Writes take turns. heldUp counts the other calls that wait for exclusive to end.
+	// exclusive is set while a large Write bypasses memory: no other call accepts bytes. turn
+	// orders the large Writes. heldUp counts the other calls that wait for exclusive to end.
 	exclusive bool
 	turn      handoff
 	heldUp    int
 
-	idle  spin.Cond // a flush, a sync, a bypass or Close has ended
-	space spin.Cond // there may be room in memory: see makeRoomLocked
+	idle  spin.Cond // signals the end of a flush, a sync, a bypass or Close
+	space spin.Cond // signals that memory may have room: see makeRoomLocked
 
 	timer deadline.Timer
 }
 
-// slowFill is how long it takes to fill a strip where the kernel is not the limit. Then a flush is made in the background, and
-// no Write waits for it. If strips fill faster, the Write that filled one flushes it: another goroutine would have to be
-// woken for each, and memory would be full soon all the same.
+// A strip that took longer than slowFill to fill is flushed in the background, and no Write waits for it: the
+// kernel is faster than the callers. If strips fill faster, the Write that filled one flushes it: another goroutine
+// would have to be woken for each, and memory would soon be full all the same.
 const slowFill = time.Millisecond
 
 // makeRoomLocked does one step towards room for n bytes.
 //
-// A flush wakes one call that waits for room when it has begun, because memory is empty then, and one when it has ended.
-// Each call that is woken wakes the next, unless it waits again for the next flush. So while calls wait, a
-// flush is in flight or one of them is woken. If all were woken, most of thousands would find no
-// room. What ends the waiting otherwise wakes all.
+// A flush wakes one waiting call when it begins, because memory is empty then, and one when it ends. A woken
+// call wakes the next, unless it has to wait for the next flush. Invariant: while calls wait, a flush is in
+// flight or one waiter is awake. Waking all of thousands would find room for a few. Only Close, a panic and
+// the end of a bypass wake all.
 func (w *Writer) makeRoomLocked(n int) error {
 	switch {
 	case w.flush.flushing:
@@ -82,7 +82,7 @@ func (w *Writer) makeRoomLocked(n int) error {
 	return nil
 }
 
-// growLocked takes more memory. It makes it without the lock.
+// growLocked gives fill a block of at least need bytes. It allocates without the lock.
 func (w *Writer) growLocked(need int) {
 	size := min(weakbuf.Size(max(need, 4*len(w.fill.buf), w.flush.last)), int(w.policy.Buffer))
 	block := weakbuf.Get(size)
@@ -105,10 +105,10 @@ func (w *Writer) stripLocked() bool {
 	return w.fill.pos >= w.strip && w.fill.pos > 0 && !w.flush.flushing && !w.flush.stuck
 }
 
-// flushStripLocked has a full strip flushed behind a Write that was accepted: here if strips fill fast. The
-// next call returns what fails then.
+// flushStripLocked flushes a full strip after a Write was accepted: in this goroutine if strips fill
+// fast, else in the background. The next call returns a failure.
 func (w *Writer) flushStripLocked() {
-	if !w.stripLocked() || w.dirtyLocked() { // the end of the sync that is due starts it then
+	if !w.stripLocked() || w.dirtyLocked() { // if dirty, the end of the due sync starts the flush
 		return
 	}
 	if time.Since(w.fill.began) > slowFill {
@@ -118,8 +118,8 @@ func (w *Writer) flushStripLocked() {
 	w.noteLocked(w.flushStepLocked())
 }
 
-// flushToLocked flushes up to end at least, or waits for the goroutine that does. It
-// takes along newer bytes: they may be due too.
+// flushToLocked flushes up to end, or waits for the goroutine that does. It flushes
+// newer bytes too: they may be due as well.
 func (w *Writer) flushToLocked(end int64) error {
 	for w.flush.flushed < end {
 		step := w.flushStepLocked
@@ -133,7 +133,7 @@ func (w *Writer) flushToLocked(end int64) error {
 	return nil
 }
 
-// flushStepLocked waits for the flush in flight. If there is none, it makes one of all that was accepted.
+// flushStepLocked waits for the flush in flight. If there is none, it flushes all accepted bytes.
 func (w *Writer) flushStepLocked() error {
 	if w.flush.flushing {
 		w.flush.idle.Wait()
@@ -157,7 +157,7 @@ func (w *Writer) flushInBackgroundLocked() {
 	})
 }
 
-// beginFlushLocked takes what the flush hands to the file. What a failed one left goes first, alone.
+// beginFlushLocked moves the filled block to out. If a failed flush left bytes in out, only these are flushed.
 func (w *Writer) beginFlushLocked() {
 	f := &w.flush
 	f.flushing = true
@@ -178,7 +178,7 @@ func (w *Writer) writeOutLocked(again bool) (err error) {
 		f.flushing = false
 		f.flushed += int64(n)
 		if f.out = f.out[n:]; len(f.out) == 0 {
-			weakbuf.Put(f.block) // whoever needs memory next takes it, or the garbage collector
+			weakbuf.Put(f.block)
 			f.out, f.block = nil, nil
 		}
 		if f.stuck = err != nil && len(f.out) > 0; err != nil {
@@ -194,7 +194,7 @@ func (w *Writer) writeOutLocked(again bool) (err error) {
 
 // writeFileLocked hands p to the file, and releases the lock meanwhile. Flushing is set.
 func (w *Writer) writeFileLocked(p []byte) (n int, err error) {
-	// To read the clock twice takes a tenth of a short write: of those one of 16 is timed.
+	// Reading the clock twice takes a tenth of a short write: one short write in 16 is timed.
 	const short, each = 4 << 10, 16
 	timed, start, calls := len(p) >= short || w.reports.flushes%each == 0, time.Time{}, 0
 	if timed {
@@ -223,11 +223,11 @@ func (w *Writer) flushDue() {
 	w.background.Add(1)
 	defer w.background.Done()
 	w.noteLocked(w.flushToLocked(w.writtenLocked()))
-	w.settleLocked() // what is left is due again after a while
+	w.settleLocked() // bytes that are left are due again later
 }
 
-// bypassLocked hands p to the kernel from the caller's memory, behind all
-// that was accepted before it. It is for large Writes.
+// bypassLocked writes p, a large Write, to the file from the caller's memory, after all bytes
+// accepted before it.
 func (w *Writer) bypassLocked(p []byte) (n int, end int64, err error) {
 	if err := w.enterLocked(); err != nil {
 		return 0, 0, err
@@ -236,8 +236,8 @@ func (w *Writer) bypassLocked(p []byte) (n int, end int64, err error) {
 	return w.writeAloneLocked(p)
 }
 
-// writeAloneLocked is bypassLocked between enterLocked and leaveLocked. It waits for a sync, if it must, before it stops
-// the other calls. End is the offset behind p.
+// writeAloneLocked is the part of bypassLocked between enterLocked and leaveLocked. If it must wait for a sync, it
+// does so before it stops the other calls. End is the offset after p.
 func (w *Writer) writeAloneLocked(p []byte) (n int, end int64, err error) {
 	for w.dirtyLocked() {
 		if err := w.syncToLocked(w.flush.flushed); err != nil {
@@ -283,7 +283,7 @@ func (w *Writer) writeAloneLocked(p []byte) (n int, end int64, err error) {
 	return n, w.fill.base, err
 }
 
-// awaitBypassLocked waits until no large Write stops the others, or Close has begun.
+// awaitBypassLocked waits until exclusive ends, or Close begins.
 func (w *Writer) awaitBypassLocked() {
 	f := &w.flush
 	f.heldUp++
@@ -295,20 +295,20 @@ func (w *Writer) awaitBypassLocked() {
 	}
 }
 
-// A handoff admits one goroutine at a time. Like sync.Mutex it is fast, because a
-// running goroutine may take it before one that must be woken. It may do so at most
-// maxPassed times, and never under sync=each. Unlike a mutex it lets Close release
-// the waiters. The Writer's lock guards it.
+// A handoff is a mutex that Close can abort: it admits one goroutine at a time, and
+// Close releases the waiters. Like sync.Mutex it is fast, because a running goroutine may
+// take it before a woken one, at most maxPassed times in a row and never under
+// sync=each. The Writer's lock guards it.
 type handoff struct {
 	taken   bool
 	free    spin.Cond
-	waiting int  // how many goroutines wait for free
-	woken   bool // one of them was woken and does not run yet
-	given   bool // the next of them to wake has it
-	passed  int  // how often others took it while a goroutine waited
+	waiting int  // number of goroutines that wait for free
+	woken   bool // a waiter was woken and does not run yet
+	given   bool // the next waiter to wake has it
+	passed  int  // times that others took it while a goroutine waited
 }
 
-// maxPassed bounds the wait to some dozens of Writes for each waiter.
+// maxPassed bounds a waiter's wait: at most maxPassed Writes for each waiter before it.
 const maxPassed = 128
 
 func (w *Writer) enterLocked() error {

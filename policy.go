@@ -17,25 +17,25 @@ import (
 //	buffer=64KiB,flush=100ms,sync=1s
 //
 // so it can be a flag, a line of a configuration file, a map key or the name of
-// a benchmark. [Policy.Loss] returns what it promises.
+// a benchmark. [Policy.Loss] returns the bounds that it promises.
 //
 // The zero Policy is [Unbuffered]: every Write goes directly to the kernel, and
 // nothing is synced. No field's zero stands for a default.
 type Policy struct {
-	// Buffer is how many bytes gather in memory before they go to the kernel in one
-	// write. 0 means that every Write goes directly to the kernel. While one buffer is
-	// flushed a second one fills, so a Writer holds up to twice as many bytes. To an
-	// [os.File] 256 KiB go at once, if the buffer is larger: so they are still in the
-	// CPU's cache. A Write of 64 KiB or more bypasses every buffer.
+	// Buffer is the size of the buffer in memory. 0 means that every Write goes
+	// directly to the kernel. While one buffer is flushed a second one fills, so a
+	// Writer holds up to 2×Buffer bytes. An [os.File] gets at most 256 KiB in one
+	// write, which are still in the CPU's cache. A Write of 64 KiB or more bypasses
+	// every buffer.
 	Buffer Size
 
-	// FlushEvery is the longest that a byte waits in memory before its flush
+	// FlushEvery is the longest time that a byte waits in memory before its flush
 	// starts; 0 means that time alone never flushes.
 	FlushEvery time.Duration
 
-	// FlushBytes is how many bytes wait in memory before a flush of them starts. It
-	// is less than Buffer: the rest of the buffer takes what comes while the kernel
-	// is slow. 0 means that a flush starts when the buffer is full.
+	// FlushBytes is the number of bytes in memory that starts a flush. It is less
+	// than Buffer: the rest of the buffer takes bytes while the kernel is slow. 0
+	// means that a flush starts when the buffer is full.
 	FlushBytes Size
 
 	// Sync says when the Writer syncs its file.
@@ -46,10 +46,10 @@ type Policy struct {
 type Sync struct {
 	Mode SyncMode
 
-	// Every and Bytes are the limits of SyncPeriodic, which has one of them or both; in
-	// each other mode they are 0. A sync starts when an accepted byte has waited for
-	// Every, or when the kernel has taken Bytes that are not durable, whichever comes
-	// first. If a sync is in flight then, the next one starts right after it.
+	// Every and Bytes are the limits of SyncPeriodic: at least one is above 0. In every
+	// other mode both are 0. A sync starts when an accepted byte has waited for Every, or
+	// when Bytes bytes in the kernel are not durable, whichever comes first. If a sync is
+	// in flight then, the next one starts right after it.
 	Every time.Duration
 	Bytes Size
 }
@@ -58,21 +58,21 @@ type Sync struct {
 type SyncMode uint8
 
 const (
-	// SyncNever leaves the time to the kernel, unless the caller calls Sync.
+	// SyncNever syncs only when the caller calls Sync; else the kernel chooses the time.
 	SyncNever SyncMode = iota
 	// SyncClose syncs once, in Close.
 	SyncClose
 	// SyncPeriodic syncs in the background, by time, by bytes, or by both.
 	SyncPeriodic
-	// SyncGroup lets Write return when its bytes are durable; concurrent Writes
+	// SyncGroup makes Write return when its bytes are durable; concurrent Writes
 	// share one sync.
 	SyncGroup
-	// SyncEach lets Write return when its bytes are durable, with a sync of its
+	// SyncEach makes Write return when its bytes are durable, after a sync of its
 	// own.
 	SyncEach
 )
 
-// syncNames holds the text of the modes that have no limits.
+// syncNames holds the text of each mode except SyncPeriodic, whose text is its limits.
 var syncNames = [...]string{SyncNever: "never", SyncClose: "close", SyncPeriodic: "", SyncGroup: "group", SyncEach: "each"}
 
 // SyncEvery is SyncPeriodic by time alone.
@@ -89,28 +89,27 @@ const maxBuffer = min(GiB, Size(math.MaxInt/2))
 // os.File does.
 func Unbuffered() Policy { return Policy{} }
 
-// Buffered gathers size bytes in memory before it writes them, without any bound
-// by time, as bufio.Writer does.
+// Buffered buffers size bytes in memory before it writes them, without a bound by
+// time, as bufio.Writer does.
 func Buffered(size Size) Policy { return Policy{Buffer: size} }
 
-// Periodic gathers 64 KiB in memory, and starts a sync that covers a byte at most
-// every after it was accepted. A crash may take the period and what came during one sync.
-// To lose no more than a time in all, take half of it, as long as a sync takes no longer
-// than the other half. Validate refuses a period that is not positive.
+// Periodic buffers 64 KiB in memory. The sync that covers a byte starts at most every after
+// the byte was accepted. A crash may take the bytes of one period and of one sync's time:
+// to lose at most 1s, use 500ms, as long as a sync takes no more than the other 500ms.
+// Validate refuses a period that is not positive.
 func Periodic(every time.Duration) Policy {
 	return Policy{Buffer: 64 * KiB, Sync: SyncEvery(every)}
 }
 
-// Durable lets Write return when its bytes are on stable storage; concurrent
+// Durable makes Write return when its bytes are on stable storage; concurrent
 // Writes share one sync (group commit).
 func Durable() Policy { return Policy{Buffer: 64 * KiB, Sync: Sync{Mode: SyncGroup}} }
 
-// EachDurable gives every Write a sync of its own. It is the simplest way and costs the
-// most; compare it with [Durable], which promises the same.
+// EachDurable gives every Write a sync of its own. It is the simplest policy and costs the
+// most; [Durable] promises the same.
 func EachDurable() Policy { return Policy{Sync: Sync{Mode: SyncEach}} }
 
-// Validate returns nil, or an error that names a field with a value that no Writer can
-// keep. It does not change p.
+// Validate returns nil, or an error that names the invalid field. It does not change p.
 func (p Policy) Validate() error {
 	switch {
 	case p.Buffer < 0:
@@ -141,7 +140,7 @@ func (s Sync) validate() error {
 	return nil
 }
 
-// syncForms lists what a policy's text may have behind sync=.
+// syncForms lists the values of sync= in a policy's text.
 const syncForms = "never, close, group, each, a duration such as 1s, bytes such as 4MiB, or both such as 1s/4MiB"
 
 // String returns the text that [ParsePolicy] turns back into p.
@@ -153,7 +152,7 @@ func (p Policy) String() string {
 	return "buffer=" + p.Buffer.String() + flush + ",sync=" + p.Sync.String()
 }
 
-// String returns never, close, group, each, or the limits.
+// String returns never, close, group, each, or the limits, such as 1s/4MiB.
 func (s Sync) String() string {
 	switch {
 	case s.Mode == SyncPeriodic:
@@ -164,7 +163,7 @@ func (s Sync) String() string {
 	return fmt.Sprintf("SyncMode(%d)", s.Mode)
 }
 
-// limits returns a limit by time, by bytes, or by whichever comes first: 1s/4MiB.
+// limits returns the text of a limit by time, by bytes, or by both: 1s/4MiB.
 func limits(every time.Duration, bytes Size) string {
 	switch {
 	case bytes == 0:
@@ -175,15 +174,15 @@ func limits(every time.Duration, bytes Size) string {
 	return every.String() + "/" + bytes.String()
 }
 
-// policyHint ends the errors about text that is no policy.
+// policyHint ends the errors about text that is not a policy.
 const policyHint = "write it like buffer=64KiB,flush=100ms,sync=1s, or give a name alone: unbuffered, buffered=64KiB, periodic=1s, durable or eachdurable"
 
 // ParsePolicy reads a policy's text: fields joined by commas, in any order, each
 // at most once. A field that is left out has its zero value (buffer=0, no flush by
 // time or bytes, sync=never). But a policy that syncs by time or bytes must name its
-// buffer: without one each of its Writes would be a system call. The text may also be
-// the name of a policy alone: unbuffered, buffered=64KiB, periodic=1s (or 4MiB, or
-// 1s/4MiB), durable, eachdurable.
+// buffer: with buffer=0 each Write is a system call. The text may also be the name of a
+// policy alone: unbuffered, buffered=64KiB, periodic=1s (or 4MiB, or 1s/4MiB), durable,
+// eachdurable.
 //
 // The policy it returns is valid, and ParsePolicy(p.String()) == p for every valid p.
 func ParsePolicy(text string) (Policy, error) {
@@ -204,7 +203,7 @@ func ParsePolicy(text string) (Policy, error) {
 	return p, nil
 }
 
-// setNamed reads the name of one of the constructors, with its argument.
+// setNamed reads the name of a constructor and its argument: periodic=1s.
 func (p *Policy) setNamed(text string) (named bool, err error) {
 	name, value, hasValue := strings.Cut(text, "=")
 	switch name {
@@ -294,8 +293,8 @@ func (s *Sync) setLimits(value string) error {
 	return nil
 }
 
-// parseLimits reads a duration, a size, or one of each with a slash between. It refuses a
-// number without a unit: 1 could be a second or a byte.
+// parseLimits reads a duration, a size, or both: 1s/4MiB. It refuses a number without a
+// unit: 1 could be a second or a byte.
 func parseLimits(value string) (every time.Duration, bytes Size, err error) {
 	for i, part := range strings.Split(value, "/") {
 		d, err := time.ParseDuration(part)
@@ -337,22 +336,22 @@ func (p *Policy) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Due is when bytes must move under a Policy: by how long they have waited, and by how many there are. All that writes under a
-// Policy goes by it.
+// Due holds the limits, by time and by bytes, at which bytes must move under a Policy. Everything in this
+// module that writes under a Policy follows them.
 type Due struct {
-	Flush      time.Duration // the longest that a byte waits in memory before its flush starts; 0: any time
-	FlushBytes Size          // so many bytes in memory start a flush
-	Sync       time.Duration // the longest that a byte waits before its sync starts; 0: any time
-	SyncBytes  Size          // so many bytes in the kernel that are not durable start a sync; 0: any number
-	// Dirty is how many bytes in the kernel that are not durable make the next flush wait for a sync: the disk is slower
-	// than the callers then. 0 is any number. A policy that says when bytes are flushed keeps that.
+	Flush      time.Duration // the longest time that a byte waits in memory before its flush starts; 0: no limit
+	FlushBytes Size          // bytes in memory that start a flush
+	Sync       time.Duration // the longest time that a byte waits before its sync starts; 0: no limit
+	SyncBytes  Size          // unsynced bytes in the kernel that start a sync; 0: no limit
+	// Dirty is the number of unsynced bytes in the kernel at which the next flush waits for a sync, because the
+	// disk is slower than the callers. 0 is no limit: a policy with a FlushEvery flushes in time instead.
 	Dirty Size
 }
 
-// SyncNow reports whether so many bytes in the kernel that are not durable make a sync due.
+// SyncNow reports whether a sync is due when the kernel holds the number of unsynced bytes.
 func (d Due) SyncNow(bytes int64) bool { return d.SyncBytes > 0 && bytes >= int64(d.SyncBytes) }
 
-// Due returns when bytes must move under p.
+// Due returns the limits of p.
 func (p Policy) Due() Due {
 	d := Due{
 		// A byte that is due for a sync must not wait in memory for an earlier sync.
@@ -367,12 +366,11 @@ func (p Policy) Due() Due {
 	return d
 }
 
-// Loss is the most that a crash may take of what Write has accepted (returned
-// nil for) under a Policy. It is a promise about bytes, not a forecast: most
-// crashes take less.
+// Loss bounds the bytes that a crash may take of a Writer's accepted bytes: Write has
+// returned nil for them. It is a promise, not a forecast: most crashes take less.
 //
-// Bytes given to Enqueue are accepted when WaitDurable returns nil. The bounds of a [Policy] are those of one file;
-// [files.Options.Loss] has those of many together.
+// Bytes given to Enqueue are accepted when WaitDurable returns nil. The Loss of a [Policy] is
+// per file; see [files.Options.Loss] for the total of many files.
 type Loss struct {
 	Process Bound // the process dies (panic, kill -9), the machine goes on
 	Power   Bound // the machine dies (power cut, kernel panic)
@@ -386,30 +384,29 @@ const Unlimited = -1
 type Bound struct {
 	// Bytes is the most bytes lost, or Unlimited.
 	Bytes Size
-	// Time is how long before the crash the oldest lost byte may have been
-	// accepted, or Unlimited. The time of its own flush or sync, and of one that was
-	// in flight when it was due, come on top. If the file takes longer than Time for a
-	// write or a sync, a few more come on top. They are the write in flight, an
-	// earlier large Write (see [Writer]), and the syncs before and after.
+	// Time is the greatest age of a lost byte at the crash, from its acceptance on, or
+	// Unlimited. Add the time of the byte's own flush or sync, and of one that was in
+	// flight when it was due. If the file takes longer than Time for a write or a sync,
+	// add the write in flight, an earlier large Write (see [Writer]), and the syncs
+	// before and after it.
 	Time time.Duration
-	// InFlight says that Bytes is what may be lost when a sync starts. What is accepted
-	// while that sync runs, and a large Write (see [Writer]), come on top. Under a
-	// policy that syncs by bytes, the bound of a power cut is of this kind. Its Bytes
-	// are those of the policy's Sync and what memory holds. While a Writer's sync runs,
-	// no more than as many bytes again come on top, and a block or a large Write. A FlushEvery is
-	// kept, and there is no such bound then.
+	// InFlight says that Bytes bounds the loss at the start of a sync. Add the bytes
+	// accepted while that sync runs, and a large Write (see [Writer]). The power bound
+	// of a policy that syncs by bytes is of this kind: Bytes is Sync.Bytes + 2×Buffer,
+	// and while a Writer's sync runs, it accepts at most Bytes more, and a block or a
+	// large Write. With a FlushEvery that addition has no limit, because flushes by time
+	// do not wait for the sync.
 	InFlight bool
 }
 
 // None reports whether nothing is lost.
 func (b Bound) None() bool { return b == Bound{} }
 
-// Limited reports whether the bound limits the loss in bytes or by time.
+// Limited reports whether the bound limits the loss by bytes or by time.
 func (b Bound) Limited() bool { return b.Bytes != Unlimited || b.Time != Unlimited }
 
-// Loss returns the bounds that p promises for one file while it accepts writes and
-// syncs. All texts about losses come from it; see [files.Options.Loss] for several
-// files.
+// Loss returns the bounds that p promises for one file while the file accepts writes
+// and syncs; see [files.Options.Loss] for several files.
 func (p Policy) Loss() Loss {
 	return Loss{Process: p.processLoss(), Power: p.powerLoss()}
 }
@@ -431,7 +428,7 @@ func (p Policy) powerLoss() Bound {
 	return Bound{Bytes: Unlimited, Time: cmp.Or(p.Sync.Every, Unlimited)}
 }
 
-// String says the bound in words, for a table's cell.
+// String returns the bound in words, for a table's cell.
 func (b Bound) String() string {
 	switch {
 	case b.None():

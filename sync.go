@@ -5,34 +5,34 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/oldest"
 	"github.com/holdfast-go/holdfast/internal/commit"
 	"github.com/holdfast-go/holdfast/internal/deadline"
+	"github.com/holdfast-go/holdfast/internal/oldest"
 )
 
-// A syncer is how far the file is durable, and the calls that wait for more. All syncs are made by the leader of a batch of
-// its group, so that there is one at a time. The Writer's lock guards it.
+// A syncer holds the durable offset and the group of calls that wait for a later one. Only the leader of a
+// batch syncs, so there is one sync at a time. The Writer's lock guards it.
 type syncer struct {
-	durable int64
-	unnamed bool                 // the file's directory entry is not durable yet
-	group   *commit.Group[int64] // made for the first sync; the work of a batch is the offset that it must cover
-	leading bool                 // a batch is at work
-	byBytes bool                 // a goroutine makes the sync that is due by bytes
-	timer   deadline.Timer
-	age     oldest.Clock
+	durable     int64
+	dirUnsynced bool                 // the directory entry of a file that OpenFile opened is not durable yet
+	group       *commit.Group[int64] // made for the first sync; the work of a batch is the offset that it must cover
+	leading     bool                 // a batch is at work
+	byBytes     bool                 // a goroutine makes the sync that is due by bytes
+	timer       deadline.Timer
+	age         oldest.Clock
 }
 
-// covers reports whether bytes up to end, and the name of the file, are durable.
-func (s *syncer) covers(end int64) bool { return s.durable >= end && !s.unnamed }
+// covers reports whether the bytes up to end, and the file's directory entry, are durable.
+func (s *syncer) covers(end int64) bool { return s.durable >= end && !s.dirUnsynced }
 
-// hurry ends the wait of a leader for others.
+// hurry ends a leader's wait for more calls to join its batch.
 func (s *syncer) hurry() {
 	if s.group != nil {
 		s.group.Hurry()
 	}
 }
 
-// await waits, without the lock, for the goroutines that lead for a WaitDurable.
+// await waits for the goroutines that lead for a WaitDurable. It is called without the lock.
 func (s *syncer) await() {
 	if s.group != nil {
 		s.group.Wait()
@@ -51,9 +51,9 @@ func (w *Writer) Sync() error {
 }
 
 // WaitDurable waits until Durable ≥ end, under every policy; calls made at the same
-// time share one sync. If ctx ends first, it returns the cause of that at once, and
+// time share one sync. If ctx ends first, it returns the context's cause at once, and
 // the bytes may become durable or not. An end beyond Written is an error. A call made
-// after Close has begun waits for the sync of that; of what is durable it returns nil.
+// after Close has begun waits for Close's sync; if end is durable, it returns nil.
 func (w *Writer) WaitDurable(ctx context.Context, end int64) error {
 	w.mu.Lock()
 	if w.sync.durable >= end && w.target.file != nil {
@@ -67,7 +67,7 @@ func (w *Writer) WaitDurable(ctx context.Context, end int64) error {
 	return w.returned(w.syncTo(ctx, end))
 }
 
-// waitRefusalLocked returns why no call can wait for end.
+// waitRefusalLocked returns the error of a WaitDurable that cannot wait for end, or nil.
 func (w *Writer) waitRefusalLocked(end int64) error {
 	switch {
 	case end > w.writtenLocked() && w.isClosing:
@@ -80,9 +80,9 @@ func (w *Writer) waitRefusalLocked(end int64) error {
 	return w.refusalLocked()
 }
 
-// syncTo returns when the bytes up to end are durable, as the leader of a batch or as one of it. It is called with the
-// lock and returns without it. The caller may hold the turn of large Writes, and nothing else
-// that another goroutine waits for.
+// syncTo returns when the bytes up to end are durable. Its caller leads a batch or joins one. It is called with
+// the lock and returns without it. The caller may hold the turn of large Writes, and nothing else that another
+// goroutine waits for.
 func (w *Writer) syncTo(ctx context.Context, end int64) error {
 	var err error
 	switch {
@@ -132,7 +132,7 @@ func (w *Writer) syncToLocked(end int64) error {
 	return w.syncTo(context.Background(), end)
 }
 
-// writeDurable is Write under a policy that waits for the sync.
+// writeDurable is Write under sync=group and sync=each.
 func (w *Writer) writeDurable(p []byte) (n int, err error) {
 	if w.policy.Sync.Mode == SyncEach {
 		return w.writeEach(p)
@@ -170,9 +170,9 @@ func (w *Writer) writeEach(p []byte) (n int, err error) {
 	return n, w.syncToLocked(end)
 }
 
-// lead makes the bytes up to end durable, for a batch. It waits for no goroutine but one that writes to the file. A sync that is due by
-// bytes comes before the flush of newer ones. If a flush fails, what was flushed is synced all the same: other calls of the batch may
-// need no more.
+// lead makes the bytes up to end durable, for a batch. It waits for no goroutine except one that writes to the file. A
+// sync that is due by bytes comes before the flush of newer bytes. If a flush fails, the bytes flushed before it are
+// synced all the same: other calls of the batch may need no more.
 func (w *Writer) lead(end *int64) (err error) {
 	w.sync.leading = true
 	w.sync.age.Turn(w.writtenLocked())
@@ -201,7 +201,8 @@ func (w *Writer) lead(end *int64) (err error) {
 	return err
 }
 
-// syncBehindLocked syncs what was flushed though a flush failed. If that is enough, the next call returns the failure.
+// syncBehindLocked syncs the flushed bytes after a flush failed. If they reach end, the batch succeeds and the next
+// call returns the failure.
 func (w *Writer) syncBehindLocked(failed error, end int64) error {
 	if failed == nil || w.sealed || w.sync.covers(w.flush.flushed) {
 		return failed
@@ -216,8 +217,8 @@ func (w *Writer) syncBehindLocked(failed error, end int64) error {
 	return failed
 }
 
-// syncFileLocked syncs the file, and releases the lock meanwhile. After it, all that was
-// flushed before it is durable. Only a leader calls it.
+// syncFileLocked syncs the file, and releases the lock meanwhile. On nil, all bytes flushed
+// before the call are durable. Only a leader calls it.
 func (w *Writer) syncFileLocked() error {
 	covers := w.flush.flushed
 	start := time.Now()
@@ -232,20 +233,20 @@ func (w *Writer) syncFileLocked() error {
 		w.reportLocked(w.reports.final)
 		return w.reports.final
 	}
-	w.sync.durable, w.sync.unnamed = covers, false
+	w.sync.durable, w.sync.dirUnsynced = covers, false
 	w.sync.age.Durable(covers)
 	return nil
 }
 
-// dirtyLocked reports whether the kernel has so many bytes that are not durable that a flush must wait for a sync. Who needs the flush
-// then makes that sync, or waits for it, before it begins: it may hold the turn of large Writes, and
-// nothing else that the sync could wait for.
+// dirtyLocked reports whether a flush must wait for a sync, because Due.Dirty bytes in the kernel are not durable. The
+// goroutine that needs the flush makes that sync, or waits for it, before it begins the flush. It may hold the turn of
+// large Writes, and nothing else that the sync could wait for.
 func (w *Writer) dirtyLocked() bool {
 	return w.due.Dirty > 0 && w.flush.flushed-w.sync.durable >= int64(w.due.Dirty) && !w.isClosing && w.reports.final == nil
 }
 
-// syncDue is called by the clock of syncs. What is accepted while it waits for a sync in flight is due later, so that this
-// sync need not wait for its flush.
+// syncDue is called by the clock of syncs. Bytes accepted while it waits for a sync in flight are due later: its own
+// sync need not wait for their flush.
 func (w *Writer) syncDue() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -258,10 +259,10 @@ func (w *Writer) syncDue() {
 	end := w.writtenLocked()
 	w.settleLocked()
 	w.noteLocked(w.syncToLocked(end))
-	w.settleLocked() // what is left is due again after a while
+	w.settleLocked() // bytes that are left are due again later
 }
 
-// syncBytes makes the sync that is due by bytes. What is flushed is enough.
+// syncBytes makes the sync that is due by bytes. It flushes nothing.
 func (w *Writer) syncBytes() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -12,9 +12,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
-// target is the File under a Writer, with what newTarget has found out about it. That
-// is the fastest correct way to sync it, whether its links can be counted, and the
-// directory entry that must become durable with it.
+// target is the File of a Writer and the properties that newTarget found: the fastest
+// correct way to sync it, whether its links can be counted, and the directory entry that
+// must become durable with it.
 //
 // Note: O_DSYNC and RWF_DSYNC write and sync in one call. For a growing file they gained
 // nothing over write and fdatasync, and neither did fallocate (figures:
@@ -22,14 +22,14 @@ import (
 type target struct {
 	file   File
 	path   string
-	handle *sys.Handle // of an *os.File; see look
-	linked bool        // the file had a name in newTarget
-	entry  dirent.Entry // what must be durable for the file to be found
-	// datasync is cleared when the system reports that it has none.
+	handle *sys.Handle  // of an *os.File; see look
+	linked bool         // the file had a name in newTarget
+	entry  dirent.Entry // must be durable for the file to be found after a crash
+	// datasync: fdatasync is used. It is cleared when the system reports that it has none.
 	datasync bool
 }
 
-// newTarget looks at f, unless it is known to be a regular file that has a name.
+// newTarget asks the system about f, unless name says that f is a regular file with a name.
 func newTarget(f File, p Policy, name dirent.Entry) (target, error) {
 	t := target{file: f, entry: name}
 	if named, ok := f.(interface{ Name() string }); ok {
@@ -51,7 +51,7 @@ func newTarget(f File, p Policy, name dirent.Entry) (target, error) {
 	return t, nil
 }
 
-// syncable refuses a policy that syncs what has no stable storage.
+// syncable refuses a policy that syncs a file without stable storage.
 func syncable(f *os.File, p Policy) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -64,8 +64,8 @@ func syncable(f *os.File, p Policy) error {
 	return nil
 }
 
-// write hands p to the file until the file has taken all of it or an error stops it. It
-// returns how much was taken, and in how many calls.
+// write writes all of p to the file, or stops at an error. It returns the number of bytes
+// written and of calls made.
 func (t *target) write(p []byte) (n, calls int, err error) {
 	const mostInterrupts = 1000 // in a row, as internal/retry allows
 	for interrupts := 0; n < len(p); interrupts++ {
@@ -91,7 +91,7 @@ func (t *target) write(p []byte) (n, calls int, err error) {
 	return n, calls, nil
 }
 
-// device is the file system that the file is on, or 0 where that is not known.
+// device returns the device number of the file's file system, or 0 if it is not known.
 func (t *target) device() uint64 {
 	f, ok := t.file.(*os.File)
 	if !ok {
@@ -101,8 +101,8 @@ func (t *target) device() uint64 {
 	return device
 }
 
-// sync makes all that the file has taken durable, and the first time its directory
-// entry too. It returns how many calls it made.
+// sync makes all written bytes durable, and the first time the directory entry too. It
+// returns the number of calls made.
 func (t *target) sync() (calls int, err error) {
 	if err := t.syncData(); err != nil {
 		t.entry.Lose()
@@ -128,8 +128,8 @@ func (t *target) sync() (calls int, err error) {
 	return calls, nil
 }
 
-// look returns the handle of an *os.File. It is made at the first use: a file of one record
-// that is not synced needs none.
+// look returns the handle of an *os.File. It is made at the first use, because a file that is
+// never synced needs none.
 func (t *target) look() (h *sys.Handle, err error) {
 	if t.handle == nil {
 		t.handle, err = sys.NewHandle(t.file.(*os.File))
@@ -137,7 +137,7 @@ func (t *target) look() (h *sys.Handle, err error) {
 	return t.handle, err
 }
 
-// links returns how many names an *os.File has.
+// links returns the number of names of an *os.File.
 func (t *target) links() (uint64, error) {
 	h, err := t.look()
 	if err != nil {
@@ -160,30 +160,28 @@ func (t *target) syncData() error {
 	return t.file.Sync()
 }
 
-// close closes the file and what was opened beside it.
 func (t *target) close() error {
 	return errors.Join(t.entry.Close(), t.file.Close())
 }
 
 // Create creates or truncates the file path, with mode 0666 before umask, and
-// returns a Writer on it. The first sync also syncs its directory: a durable file can
+// returns a Writer on it. The first sync also syncs the directory, so that the file can
 // be found after a crash. Create refuses an invalid policy before it touches the file.
-// As in Append each write goes to the end of the file: if another program truncates
+// As in Append, each write goes to the end of the file: if another program truncates
 // it (logrotate's copytruncate), no hole is left.
 func Create(path string, p Policy) (*Writer, error) {
 	return OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND|os.O_TRUNC, 0o666, p)
 }
 
 // Append opens the file path for appending, or creates it as Create does. The Writer's
-// offsets count its own bytes, not those that the file already holds. Append does not
-// look at the end of the file. After a crash it may be a part of a record, which the
-// caller must handle.
+// offsets count its own bytes only, from 0. Append does not read the end of the file:
+// after a crash it may be a part of a record, which the caller must handle.
 func Append(path string, p Policy) (*Writer, error) {
 	return OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o666, p)
 }
 
 // OpenFile opens the file path as [os.OpenFile] does with flag and perm, and returns a Writer
-// on it. In all else it is as Create. Without os.O_APPEND the Writer begins at byte 0.
+// on it. Otherwise it does as Create. Without os.O_APPEND the Writer begins at byte 0.
 func OpenFile(path string, flag int, perm fs.FileMode, p Policy) (*Writer, error) {
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("holdfast: %w", err)
@@ -199,6 +197,6 @@ func OpenFile(path string, flag int, perm fs.FileMode, p Policy) (*Writer, error
 	if err != nil {
 		return nil, errors.Join(err, f.Close(), name.Close())
 	}
-	w.sync.unnamed = true
+	w.sync.dirUnsynced = true
 	return w, nil
 }

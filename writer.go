@@ -9,62 +9,78 @@ import (
 	"sync"
 	"unsafe"
 
-	"github.com/holdfast-go/holdfast/internal/errjoin"
 	"github.com/holdfast-go/holdfast/internal/dirent"
+	"github.com/holdfast-go/holdfast/internal/errjoin"
 	"github.com/holdfast-go/holdfast/internal/spin"
 )
 
 // A Writer writes to a [File] under a [Policy]. Any number of goroutines may use
 // it at once. The bytes of one Write stand together in the file, and the Writes
-// of one goroutine keep their order. A flush ends at the end of a Write, unless the Write is large.
+// of one goroutine keep their order. A flush ends at the end of a Write, unless the
+// Write is large.
 //
 // Memory is bounded by twice the policy's Buffer; when the file is slower than
-// the callers, Write waits. Otherwise no Write waits for another's flush or sync.
-// Two exceptions: the policy waits (group, each), or a large Write is under way. A Write
-// is large if it is larger than the buffer, or has 64 KiB or more, and each one is under sync=each: it bypasses memory.
-// A policy that syncs by bytes lets the kernel have twice as many, and then flushes wait.
+// the callers, Write waits. Otherwise no Write waits for another's flush or sync, with two
+// exceptions: the policy waits (group, each), or a large Write is under way. A Write is
+// large if it is larger than the buffer, if it has 64 KiB or more, or under sync=each: it
+// bypasses memory. Under a policy that syncs by Sync.Bytes and has no FlushEvery, flushes
+// wait for a sync while the kernel holds twice Sync.Bytes unsynced.
 //
-// Flushes and syncs by time of many Writers that come due together take turns: at most 64 on
-// one file system are under way at once.
+// Flushes and syncs by time take turns: at most 64 on one file system run at once, over
+// all Writers.
 //
-// Errors: a [WriteError] is not final: every call tries to go on at the exact byte,
-// and returns an error while it can't. A [SyncError] is final. The next call returns
-// what failed in the background, whichever call it is, in any goroutine.
+// Errors: a [WriteError] is not final: every call tries to continue at the exact byte,
+// and returns an error while it can't. A [SyncError] is final. A failure in the background
+// is returned by the next call, by any method and in any goroutine.
 //
-// A panic of the File passes through the call that met it and ends the Writer: every
-// later call returns an error that names it and is [ErrPanicked]. In a flush or sync by time, or below a
-// WaitDurable whose context can end, it ends the program, as in any goroutine. The memory that Write is
-// given must be there: who turns a fault into a panic ([debug.SetPanicOnFault]) must not recover and use the Writer.
+// A panic of the File passes through the call in which it occurred and ends the Writer:
+// every later call returns an error that wraps [ErrPanicked]. In a flush or sync by time,
+// or in a WaitDurable whose context can end, it ends the program, as in any goroutine. The
+// memory given to Write must be readable: a caller that turns a fault into a panic
+// ([debug.SetPanicOnFault]) must not recover and use the Writer.
 //
 // [New], [Create], [Append] and [OpenFile] make a Writer; the zero Writer refuses every call. A Writer must be
-// closed. It starts goroutines and timers only while bytes wait, and none is left after Close. An idle one
-// takes up to 2 KiB beside its file: when all is flushed, it lets go of its memory.
+// closed. It runs goroutines and timers only while bytes wait, and none after Close. An idle Writer
+// takes up to 2 KiB in addition to its file: when all bytes are flushed, it frees its blocks.
 type Writer struct {
-	// The lock guards all that follows it and fill. It is held for a few dozen instructions, and never over a call of
-	// the file or a wait. docs/design/writer.md shows the states of a Writer, and who waits for whom.
-	fill fill // with the lock one cache line, which is all that a Write of a few bytes touches
+	// block      memory of up to Buffer bytes: Writes fill one while another is flushed
+	// strip      the number of bytes in a block that starts a flush
+	// bypass     a large Write, from the caller's slice to the file and not through a block
+	// exclusive  a bypass is under way, and no other call accepts bytes
+	// handoff    the mutex by which large Writes take turns
+	// stuck      a flush failed: the bytes it left are written before newer ones
+	// dirty      too many unsynced bytes in the kernel: a flush waits for a sync
+	// batch      the calls that share one sync
+	// lead       to flush and sync for a batch: one of its calls does
+	// final      a failed sync or a panic: every later call returns it
+	// sealed     no call of the file may begin any more
+
+	// The lock guards fill and all fields after the lock. It is held for a few dozen instructions, and never during a
+	// call of the file or a wait. docs/design/writer.md shows the states of a Writer and their waits.
+	fill fill // in one cache line with the lock: a Write of a few bytes touches nothing else
 	mu   spin.Mutex
 
 	// Set by New and never changed.
 	policy Policy
 	due    Due
-	strip  int // so many bytes in memory start a flush
-	large  int // a Write of more than this bypasses memory
+	strip  int
+	large  int // a longer Write bypasses memory
 	target target
 
 	flush   flusher
 	sync    syncer
 	reports reports
 
-	// Close has begun, lets nothing touch the file any more, and is done.
-	isClosing, sealed, closed bool
-	closeErr                  error
-	background                sync.WaitGroup // flushes and syncs that no call makes
+	isClosing  bool // Close has begun
+	sealed     bool
+	closed     bool // Close has ended
+	closeErr   error
+	background sync.WaitGroup // flushes and syncs in goroutines of the Writer
 }
 
-// New returns a Writer that writes to f under p, from the file's current position on. The
-// Writer closes f in Close; if New fails, f stays open. It does not sync the directory of f;
-// [Create] and [Append] do.
+// New returns a Writer that writes to f under p, starting at the file's current position.
+// Close closes f; if New fails, f stays open. The Writer does not sync the directory of f;
+// with [Create] and [Append] it does.
 func New(f File, p Policy) (*Writer, error) {
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("holdfast: %w", err)
@@ -77,7 +93,7 @@ func New(f File, p Policy) (*Writer, error) {
 
 func newWriter(f File, p Policy, name dirent.Entry) (*Writer, error) {
 	// The kernel copies a Write of direct bytes from the caller's slice in less time than two
-	// copies take. No more than hot gathers for an os.File: so much the cache of a CPU holds.
+	// copies take. At most hot bytes gather for an os.File: they fit into a CPU's cache.
 	const direct, hot = 64 * KiB, 256 * KiB
 	t, err := newTarget(f, p, name)
 	if err != nil {
@@ -102,17 +118,17 @@ func newWriter(f File, p Policy, name dirent.Entry) (*Writer, error) {
 	return w, nil
 }
 
-// Write accepts p as the policy says.
+// Write accepts p under the policy.
 //
-// Where the policy waits for no sync, (len(p), nil) means that p is accepted and
+// If the policy waits for no sync, (len(p), nil) means that p is accepted and
 // kept until it is written. With (0, err), p is not in the file. A large Write
-// bypasses memory. With an error, n is how many of its bytes the kernel has taken.
+// bypasses memory: with an error, n is the number of its bytes that the kernel has.
 //
-// Where the policy waits (sync=group, sync=each), nil means that p is durable.
-// An error with n > 0 means that n bytes are accepted but not known to be durable.
-// Do not write them again: Sync or WaitDurable report what became of them.
+// If the policy waits (sync=group, sync=each), nil means that p is durable. An error
+// with n > 0 means that n bytes are accepted but not known to be durable. Do not write
+// them again: Sync or WaitDurable report their fate.
 //
-// Write does not keep p.
+// Write does not retain p.
 func (w *Writer) Write(p []byte) (n int, err error) {
 	if w.policy.Sync.Waits() {
 		return w.writeDurable(p)
@@ -134,9 +150,9 @@ func (w *Writer) WriteString(s string) (n int, err error) {
 	return w.Write(unsafe.Slice(unsafe.StringData(s), len(s)))
 }
 
-// Enqueue accepts p and waits for no sync, whatever the policy, but for the bound of one that syncs
-// by bytes (see [Writer]). It returns end, the offset behind p, for [Writer.WaitDurable]. On an error end is 0, and p is
-// not accepted; only of a large p (see [Writer]) a first part may be in the file, as the Flushed of a [WriteError] says.
+// Enqueue accepts p and returns end, the offset after p, for [Writer.WaitDurable]. It waits for no sync, under any
+// policy, except one that syncs by bytes (see [Writer]). On an error end is 0 and p is not accepted; of a large p a first
+// part may be in the file, up to the Flushed of the [WriteError].
 func (w *Writer) Enqueue(p []byte) (end int64, err error) {
 	w.mu.Lock()
 	if at := w.fill.pos; len(p) < w.fill.limit-at {
@@ -151,14 +167,14 @@ func (w *Writer) Enqueue(p []byte) (end int64, err error) {
 	return end, err
 }
 
-// readChunk is the least that ReadFrom reads at once, and mostEmpty how often in a row it reads
-// nothing, as a bufio.Writer does.
+// readChunk is the least size of ReadFrom's reads. mostEmpty is the number of empty reads in a row
+// at which it gives up, as in bufio.
 const readChunk, mostEmpty = 32 * KiB, 100
 
-// ReadFrom accepts all bytes of r until its end, as Writes of some KiB; Writes of
+// ReadFrom accepts all bytes of r up to EOF, as Writes of 32 KiB or more; Writes of
 // other goroutines may come between them. Under sync=group and sync=each it waits
-// once, at the end. It reads nothing if a call must return an error, and returns
-// [io.ErrNoProgress] if r returns nothing again and again.
+// once, at the end. It reads nothing if the Writer has an error to return, and returns
+// [io.ErrNoProgress] after 100 empty reads.
 func (w *Writer) ReadFrom(r io.Reader) (n int64, err error) {
 	if err := w.refusal(); err != nil {
 		return 0, err
@@ -187,7 +203,7 @@ func (w *Writer) ReadFrom(r io.Reader) (n int64, err error) {
 	}
 }
 
-// accept accepts p when that may take more than a copy. It is called with the lock and returns without it.
+// accept is the slow path of Write. It is called with the lock and returns without it.
 func (w *Writer) accept(p []byte) (n int, end int64, err error) {
 	defer w.mu.Unlock()
 	if len(p) > w.large {
@@ -234,37 +250,37 @@ func (w *Writer) takeLocked(p []byte) error {
 	}
 }
 
-// settleLocked is called at each end of a flush, a bypass or a sync, however it ended. It keeps the Writer's promises of time
-// and of bytes: the clocks run if bytes wait, and what is due by bytes is started. It may release the lock meanwhile.
+// settleLocked is called at each end of a flush, a bypass or a sync, also a failed one. It keeps the policy's limits:
+// the clocks run while bytes wait, and work due by bytes is started. It may release the lock meanwhile.
 func (w *Writer) settleLocked() {
 	w.clocksLocked()
 	w.openLocked()
 	w.startLocked()
 }
 
-// clocksLocked has each clock run while bytes wait for it that it can still help, and stand still else.
+// clocksLocked starts the clocks of flushes and syncs, or stops one that has nothing to do.
 func (w *Writer) clocksLocked() {
 	w.flush.timer.Set((w.fill.pos > 0 || w.flush.stuck) && !w.sealed)
 	switch {
 	case w.sync.durable == w.writtenLocked() || w.reports.final != nil:
 		w.sync.timer.Set(false)
-	case !w.sync.leading || w.sync.age.Running(): // what came since the sync in flight began has a clock of its own
+	case !w.sync.leading || w.sync.age.Running(): // bytes newer than the sync in flight have an age of their own
 		w.sync.timer.Set(true)
 	}
 }
 
-// openLocked computes how far Write may copy without a look at anything else. That is to the end of the strip, and never so
-// far that a large Write fits. While a call must return an error or start a clock, it may not copy at all.
+// openLocked computes fill.limit: the end of the strip, and never room for a large Write. It is 0 while the next Write
+// must return an error, wait, or start a clock.
 func (w *Writer) openLocked() {
 	w.fill.limit = 0
 	if w.isClosing || w.flush.stuck || w.flush.exclusive || w.reports.unreported != nil || w.reports.final != nil || w.fill.pos == 0 || !w.sync.age.Running() {
 		return
 	}
-	w.fill.limit = 1 + min(w.fill.pos+w.large, w.strip-1, len(w.fill.buf)) // who fills the strip starts its flush
+	w.fill.limit = 1 + min(w.fill.pos+w.large, w.strip-1, len(w.fill.buf)) // the Write that fills the strip starts its flush
 }
 
-// startLocked starts, in the background, what is due by bytes: the flush of a strip that was filled during another one, and a
-// sync. It releases the lock meanwhile: a go statement may wake a thread, which takes some µs and now and then some ms.
+// startLocked starts, in the background, work due by bytes: the flush of a strip that was filled during another flush, and
+// a sync. It releases the lock meanwhile: a go statement may wake a thread, which takes µs and rarely ms.
 func (w *Writer) startLocked() {
 	if w.isClosing || w.reports.final != nil {
 		return
@@ -291,8 +307,8 @@ func (w *Writer) goLocked(f func()) {
 
 func (w *Writer) writtenLocked() int64 { return w.fill.base + int64(w.fill.pos) }
 
-// Flush hands all bytes to the kernel that were accepted before the call, and waits for it. On nil,
-// Flushed is at least what Written was then.
+// Flush writes all bytes accepted before the call to the file. On nil, Flushed is at least the value of
+// Written at the call.
 func (w *Writer) Flush() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -302,14 +318,14 @@ func (w *Writer) Flush() error {
 	return w.flushToLocked(w.writtenLocked())
 }
 
-// Written returns how many bytes were accepted. It may be called at any time and waits for nothing.
+// Written returns the number of accepted bytes. It may be called at any time and waits for nothing.
 func (w *Writer) Written() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.writtenLocked()
 }
 
-// Flushed returns how many bytes the kernel has taken: they survive the death of
+// Flushed returns the number of bytes that the kernel has: they survive the death of
 // the process. It may be called at any time and waits for nothing.
 func (w *Writer) Flushed() int64 {
 	w.mu.Lock()
@@ -317,7 +333,7 @@ func (w *Writer) Flushed() int64 {
 	return w.flush.flushed
 }
 
-// Durable returns how many bytes a sync that succeeded has covered: they survive
+// Durable returns the number of bytes that a successful sync has covered: they survive
 // the death of the machine. It may be called at any time and waits for nothing.
 func (w *Writer) Durable() int64 {
 	w.mu.Lock()
@@ -325,9 +341,9 @@ func (w *Writer) Durable() int64 {
 	return w.sync.durable
 }
 
-// CloseContext is Close that returns when ctx ends, with the cause of that. The Writer goes on closing, and
-// accepts nothing more. What is durable then, Durable says; a Close waits for the rest. A panic of the File
-// below a CloseContext whose context can end is one of a goroutine of the Writer's own.
+// CloseContext is Close that returns when ctx ends, with the context's cause. The Writer goes on closing and
+// accepts nothing more; Durable returns the progress, and a later Close waits for the end. If the context can end,
+// a panic of the File occurs in a goroutine of the Writer and ends the program.
 func (w *Writer) CloseContext(ctx context.Context) error {
 	if ctx.Done() == nil {
 		return w.Close()
@@ -348,16 +364,15 @@ func (w *Writer) CloseContext(ctx context.Context) error {
 	}
 }
 
-// Close flushes all bytes that were accepted. It syncs unless
-// the policy is sync=never, and closes the file. It tries each step even if an earlier
-// one failed. It returns all their errors, and those of the background that no call has
-// returned yet. What could not be flushed is lost with the Writer; the [WriteError] has
-// the first lost byte.
+// Close flushes all accepted bytes, syncs unless the policy is sync=never, and closes the
+// file. It tries each step even if an earlier one failed. It joins their errors and the
+// background failures that no call has returned yet. Bytes that could not be flushed are
+// lost with the Writer; the [WriteError] has the offset of the first.
 //
-// Calls that wait for memory return ErrClosed, and so does every later call; where the policy syncs by bytes, a call that
-// waits for such a sync does so when that ends. A second
-// Close waits for the first and returns the same. Close waits for calls that the kernel
-// has not finished, however long that takes: [Writer.CloseContext] does not.
+// Calls that wait for memory return ErrClosed, and so does every later call. A call that
+// waits for a sync by bytes returns ErrClosed when that sync ends. A second Close waits for
+// the first and returns the same error. Close waits for system calls in flight without a
+// limit of time: [Writer.CloseContext] does not.
 func (w *Writer) Close() (err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -371,7 +386,7 @@ func (w *Writer) Close() (err error) {
 		return w.closeErr
 	}
 	w.isClosing = true
-	w.reports.failing = nil // what fails now is lost: a failure of its own
+	w.reports.failing = nil // a flush that fails from now on loses bytes: a new failure
 	w.sync.hurry()
 	w.settleLocked()
 	w.wakeLocked()
@@ -403,8 +418,8 @@ func (w *Writer) Close() (err error) {
 	return nil
 }
 
-// lastSyncLocked makes what was flushed durable if the policy syncs. What failed to be flushed, another goroutine may be trying
-// to flush again just now.
+// lastSyncLocked makes the flushed bytes durable if the policy syncs. After a failed flush another goroutine may be
+// flushing again: it waits for that.
 func (w *Writer) lastSyncLocked() (err error) {
 	for w.policy.Sync.Mode != SyncNever && w.reports.final == nil && (w.flush.flushing || !w.sync.covers(w.flush.flushed)) {
 		if w.flush.flushing {
@@ -416,7 +431,7 @@ func (w *Writer) lastSyncLocked() (err error) {
 	return err
 }
 
-// sealLocked lets no other call of the file begin, and waits until those under way have ended.
+// sealLocked forbids new calls of the file and waits for the calls in flight.
 func (w *Writer) sealLocked() {
 	w.sealed = true
 	for w.sync.leading || w.flush.flushing {
@@ -424,8 +439,8 @@ func (w *Writer) sealLocked() {
 	}
 }
 
-// wakeLocked wakes all calls that wait for memory or for a flush: something has ended for good. Those that
-// wait for a sync are woken by the leader of their batch.
+// wakeLocked wakes all calls that wait for memory or for a flush, because the Writer closes or has failed for
+// good. The leader of a batch wakes the calls that wait for a sync.
 func (w *Writer) wakeLocked() {
 	w.flush.idle.Broadcast()
 	w.flush.space.Broadcast()
@@ -442,7 +457,7 @@ func (w *Writer) callFileLocked(method string, call func()) {
 		if returned {
 			return
 		}
-		// What a panicked Write has taken is not known: no other Write may follow it.
+		// It is not known how many bytes a panicked Write wrote: no other Write may follow it.
 		w.sealed = w.sealed || method == "Write"
 		if cause := recover(); cause != nil {
 			w.poisonLocked(method, cause)
@@ -455,7 +470,7 @@ func (w *Writer) callFileLocked(method string, call func()) {
 }
 
 // poisonLocked makes every later call return an error that names the panic. Close
-// still flushes what was accepted, unless a Write has panicked, and closes the file.
+// still flushes the accepted bytes, unless a Write has panicked, and closes the file.
 func (w *Writer) poisonLocked(method string, cause any) {
 	if w.reports.final == nil {
 		w.reports.final = &panicError{method, w.target.path, w.sync.durable, cause}

@@ -14,12 +14,12 @@ import (
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
 
-// A copyBatch makes copies durable: each by itself, or many together in steps. While a
-// step waits for the disk the workers go on copying, for the next step.
+// A copyBatch makes copies durable: each by itself, or many together in steps. While a step waits
+// for the disk, the workers copy files for the next step.
 type copyBatch struct {
 	t        *copyTree
-	each     bool // by itself
-	inSteps  bool // many together; with Verify also where nothing else asks for it
+	each     bool // each file by itself
+	inSteps  bool // many files together; also for Verify alone
 	step     durable.Step
 	stepping sync.Mutex // one step at a time
 
@@ -27,26 +27,26 @@ type copyBatch struct {
 	part copyPart
 }
 
-// A copyPart is what was copied since the last step began.
+// A copyPart holds the copies since the last step began.
 type copyPart struct {
 	files   int
 	bytes   int64
 	pending []copyPending
 }
 
-// A copyPending is a copy that waits to be durable.
+// A copyPending is a copy that is not durable yet.
 type copyPending struct {
 	durable.File
 	kind   copyKind
 	result Result
-	node   *copyNode // that it is in
-	self   *copyNode // if it is a directory
+	node   *copyNode // the directory of the copy
+	self   *copyNode // the copy itself, if it is a directory
 
-	name   sys.Name  // of a file, in the destination
-	from   sys.Name  // and in the source
-	made   *madeCopy // that is to be renamed
-	link   *hardLink // that waits until the copy has its name
-	failed retry.Op  // what kept it from getting its name
+	name   sys.Name  // a file's name in the destination
+	from   sys.Name  // a file's name in the source
+	made   *madeCopy // the file to be renamed
+	link   *hardLink // waits until the copy has its name
+	failed retry.Op  // the call that failed before it got its name
 }
 
 func (b *copyBatch) init(t *copyTree) {
@@ -58,9 +58,9 @@ func (b *copyBatch) init(t *copyTree) {
 	b.step.SyncAll = func(errseq int) error { return vfs.SyncAll(t.disk, errseq) }
 }
 
-// takes reports whether a file in a node's destination is to be synced by its writer. If not,
-// it returns the device that is synced with it, or nil. It is called before the file's first
-// byte is written.
+// takes reports whether the writer of a file in a node's destination must sync it. If not, it
+// returns the device that is synced with it, or nil. It is called before the file's first byte is
+// written.
 func (b *copyBatch) takes(n *copyNode, to *handles.Handle) (sync bool, whole *durable.Device) {
 	if !b.inSteps {
 		return b.each, nil
@@ -78,7 +78,7 @@ func (b *copyBatch) takes(n *copyNode, to *handles.Handle) (sync bool, whole *du
 	return true, nil
 }
 
-// look returns the device of a node's open destination. It asks the system about a device once.
+// look returns the device of a node's open destination. It asks the system once per device.
 func (b *copyBatch) look(n *copyNode, to *handles.Handle) *durable.Device {
 	x := n.place.Device
 	b.mu.Lock()
@@ -90,7 +90,7 @@ func (b *copyBatch) look(n *copyNode, to *handles.Handle) *durable.Device {
 	return x
 }
 
-// opened notes which directory a node's destination is.
+// opened records the identity of a node's destination.
 func (b *copyBatch) opened(n *copyNode, is fileID) {
 	n.sides[atDestination].is = is
 	n.place.Device = b.step.Device(is.device)
@@ -101,7 +101,7 @@ func (b *copyBatch) opened(n *copyNode, is fileID) {
 			return err
 		}
 		defer b.t.handles.Rest(h)
-		b.look(n, h) // names there may be durable only now
+		b.look(n, h) // names in it may become durable by this sync only
 		return b.step.Names.Directory(n.place.Key, func() error { return b.t.disk.Sync(h.Fd) })
 	}
 	n.place.Rest = func() {
@@ -111,7 +111,7 @@ func (b *copyBatch) opened(n *copyNode, is fileID) {
 	}
 }
 
-// add takes a file or a link that was copied, or a directory that has all that it is to have.
+// add adds a copied file or link, or a complete directory.
 func (b *copyBatch) add(p copyPending) {
 	if !b.inSteps {
 		if b.each {
@@ -132,7 +132,7 @@ func (b *copyBatch) add(p copyPending) {
 	}
 	switch p.Place = &p.node.place; {
 	case p.Renames:
-		p.node.left.Add(1) // its times are set when all names are there
+		p.node.left.Add(1) // the directory's times are set after the last name
 	case p.self != nil:
 		b.step.Named(&p.self.place)
 	default:
@@ -141,8 +141,8 @@ func (b *copyBatch) add(p copyPending) {
 	b.part.pending = append(b.part.pending, p)
 }
 
-// synced notes the result of the last sync of a copy. If the name of a directory was lost,
-// nothing below it is durable.
+// synced records the result of the last sync of a copy. If the name of a directory above it was
+// lost, the copy is not durable.
 func (b *copyBatch) synced(p *copyPending, err error) {
 	n := p.node
 	if p.self != nil {
@@ -173,7 +173,7 @@ func (b *copyBatch) full() bool {
 	return b.part.files >= durable.MostPerStep || b.part.bytes >= durable.MostBytesPerStep
 }
 
-// makeDurable makes durable what was copied before it began. It reports whether there was
+// makeDurable makes the copies that were added before it durable. It reports whether there was
 // anything to do.
 func (b *copyBatch) makeDurable() bool {
 	if !b.inSteps {
@@ -199,7 +199,7 @@ func (b *copyBatch) makeDurable() bool {
 			}
 		}
 		b.step.Run(files, func() {
-			// A copy that is synced, has no name yet and differs from its source gets none.
+			// A synced copy without its name gets none if it differs from its source.
 			b.verifyAll(part, func(p *copyPending) {
 				if !p.Renames || p.Err != nil {
 					return
@@ -215,8 +215,8 @@ func (b *copyBatch) makeDurable() bool {
 	return true
 }
 
-// rename gives the copies of a part their names. If any of them waited for one, the part also
-// takes what had waited for these renames alone: directories, and other links to its files.
+// rename gives the copies of a part their names. If any copy waited for one, the part also takes
+// the entries that waited for these renames: directories, and other links to its files.
 func (b *copyBatch) rename(part *copyPart) {
 	any := false
 	for i := range part.pending {
@@ -251,7 +251,7 @@ func (b *copyBatch) rename(part *copyPart) {
 	b.part.pending = rest
 }
 
-// publish gives a copy its name. Its directory may have to be opened again for that.
+// publish gives a copy its name. It may have to open the directory again.
 func (t *copyTree) publish(p *copyPending) error {
 	h, err := t.use(p.node, atDestination)
 	if err != nil {
@@ -266,7 +266,7 @@ func (t *copyTree) publish(p *copyPending) error {
 	return nil
 }
 
-// discard removes a copy that is not to get its name.
+// discard removes a copy that gets no name.
 func (t *copyTree) discard(p *copyPending) error {
 	h, err := t.use(p.node, atDestination)
 	if err != nil {
@@ -277,7 +277,7 @@ func (t *copyTree) discard(p *copyPending) error {
 	return t.copier.discard(p.made)
 }
 
-// settle reports what became of the copies of a part, in the order in which they were made.
+// settle reports the results of a part's copies, in the order in which they were made.
 func (b *copyBatch) settle(part copyPart) {
 	for i := range part.pending {
 		p := &part.pending[i]
@@ -303,7 +303,7 @@ func (b *copyBatch) verifyAll(part copyPart, verify func(*copyPending)) {
 	}
 }
 
-// verify compares a file, which has this name, with its source, past the page cache.
+// verify compares the file of the given name with its source, past the page cache.
 func (b *copyBatch) verify(p *copyPending, name sys.Name) error {
 	r := &p.result
 	if p.kind != fileCopy || r.Verified {
@@ -322,7 +322,7 @@ func (b *copyBatch) verify(p *copyPending, name sys.Name) error {
 	return b.t.copier.verifyLater(b.t.ctx, copySpot{to.Fd, name, r.Destination, nil}, copySpot{from.Fd, p.from, r.Source, nil}, r)
 }
 
-// verifyLater is verify for a copy that was closed, and made durable since.
+// verifyLater is verify for a copy that was closed and made durable.
 func (c *copier) verifyLater(ctx context.Context, to, from copySpot, r *Result) error {
 	j := &copyJob{copier: c, ctx: ctx, to: to, from: from, sync: true, r: *r, done: r.Size}
 	if err := j.openSource(); err != nil {
@@ -342,7 +342,7 @@ func (c *copier) verifyLater(ctx context.Context, to, from copySpot, r *Result) 
 	return err
 }
 
-// abandon leaves the copies of a part as they are, and removes what has no name yet.
+// abandon reports the copies of a part as not durable, and removes copies without a name.
 func (b *copyBatch) abandon(part copyPart, cause error) {
 	b.step.Abandon()
 	for i := range part.pending {

@@ -15,36 +15,36 @@ import (
 var errNoRoom = syscall.ENOSPC
 
 const (
-	// smallCopy is the size up to which a file is read and written at once. To look for a
-	// better way takes longer than that; on xfs so does sharing.
+	// smallCopy is the size up to which a file is read and written at once. Looking for a better
+	// way takes longer; on xfs so does sharing.
 	smallCopy = 64 << 10
 
-	// copyPiece is how much the kernel is asked to copy at a time, so that a copy can be
-	// stopped soon. Between 8 and 64 MiB no difference was measured.
+	// copyPiece is the number of bytes per call of the kernel, so that a copy can be stopped soon.
+	// Between 8 and 64 MiB no difference was measured.
 	copyPiece = 16 << 20
 
 	// copyBuffer is the buffer of read and write for large files. Of 64 KiB to 4 MiB, on
 	// ext4 and xfs, 512 KiB and 1 MiB were the fastest.
 	copyBuffer = 1 << 20
 
-	// worthAllocating is the size from which on it is faster to allocate before writing.
+	// worthAllocating is the least size for which allocating before writing is faster.
 	worthAllocating = 1 << 20
 
-	// worthLooking is the size from which on the room on the disk is looked up first.
+	// worthLooking is the least size for which the free space on the disk is checked first.
 	worthLooking = 1 << 20
 )
 
-// A mover is how bytes get from the source to the copy.
+// A mover holds the method and the buffers by which bytes get from the source to the copy.
 type mover struct {
 	method Method
 	buffer []byte
-	lent   *[]byte // that the buffer is a part of, if it is to be used again
+	lent   *[]byte // the pooled slice of the buffer, or nil
 	r, w   int     // a pipe, if piped
 	piped  bool
 	by     [len(copyMethodNames)]int64 // bytes
 }
 
-// copyBytes makes the copy hold what the source does, from j.done on.
+// copyBytes copies the source's bytes from j.done on.
 func (j *copyJob) copyBytes() error {
 	defer func() {
 		j.closePipe()
@@ -63,8 +63,8 @@ func (j *copyJob) copyBytes() error {
 			return err
 		}
 	}
-	// A large file that does not fit on the disk is refused. Only statfs decides that: a file
-	// system that compresses may have had room for it. Holes don't count.
+	// A large file that does not fit on the disk is refused. Only statfs decides that: a
+	// compressing file system may have room for it. Holes don't count.
 	if bytes := dataBytes(j.was.Size, j.was.Blocks) - j.done; bytes >= worthLooking {
 		if free, err := j.disk.Free(j.out); err == nil && bytes > free {
 			asked, left := tooLarge(bytes, free)
@@ -73,23 +73,23 @@ func (j *copyJob) copyBytes() error {
 	}
 	j.moving.method = j.firstMethod()
 	err := j.copyData()
-	// Files of /proc say that they are empty. They are copied until they end.
+	// Files of /proc report a size of 0. They are copied up to their end.
 	for whole := j.was.Size == 0; err == nil && whole; {
 		whole, err = j.move(sys.Range{At: j.done, End: j.done + copyPiece})
 	}
 	return err
 }
 
-// worthCloning reports whether to try to share the source's bytes. A small file is read and
-// written in less time. But that is slower if it has to be read from the disk. It is slower on
-// btrfs too, where written bytes hold up the files that are made next.
+// worthCloning reports whether to try to share the source's bytes. Reading and writing a small file
+// takes less time, except if it has to be read from the disk, or on btrfs, where written bytes
+// delay the files that are made next.
 func (j *copyJob) worthCloning() bool {
 	switch {
 	case j.o.Method != Auto:
 		return j.o.Method == Reflink
 	case j.was.Size > smallCopy:
 		return true
-	case j.was.Size == 0: // it may hold something nevertheless
+	case j.was.Size == 0: // it may have bytes all the same
 		return false
 	}
 	if j.sharesFaster() {
@@ -104,8 +104,8 @@ func (j *copyJob) sharesFaster() bool {
 	return clones && j.copier.sharing.of(j.was.Device, func() bool { return disk.SharesFaster(j.in, j.was.Device) })
 }
 
-// A deviceAnswer remembers the last device with each answer, as the question comes up for
-// every small file.
+// A deviceAnswer caches the last device with each answer, because the question comes up for every
+// small file.
 type deviceAnswer struct{ yes, no atomic.Uint64 }
 
 func (a *deviceAnswer) of(device uint64, ask func() bool) bool {
@@ -126,8 +126,8 @@ func (a *deviceAnswer) of(device uint64, ask func() bool) bool {
 	return yes
 }
 
-// dataBytes returns how many bytes a file holds at most without its holes. Blocks have 512 bytes; at
-// -1 their number is not known.
+// dataBytes returns the most bytes of a file without its holes. Blocks have 512 bytes; -1 means
+// that their number is not known.
 func dataBytes(size, blocks int64) int64 {
 	if blocks < 0 {
 		return size
@@ -135,10 +135,10 @@ func dataBytes(size, blocks int64) int64 {
 	return min(size, blocks*512)
 }
 
-// firstMethod returns how the copying begins: by copy_file_range where the bytes then stay at
-// the other end of a network. On local disks copy_file_range copies in steps of 16 pages, and
-// splice in steps of our pipe. For large files splice was as fast as read and write with the best
-// buffer, and faster where the memory for that buffer counts.
+// firstMethod returns the first method to try: copy_file_range if the bytes can then stay on a
+// network server. On local disks copy_file_range copies in steps of 16 pages, and splice in steps
+// of our pipe. For large files splice was as fast as read and write with the best buffer, and
+// faster if the memory of that buffer counts.
 func (j *copyJob) firstMethod() Method {
 	switch {
 	case j.o.Method != Auto:
@@ -156,7 +156,7 @@ func (j *copyJob) firstMethod() Method {
 	return Splice
 }
 
-// clone shares the source's bytes. If cloned is false the other ways are tried.
+// clone shares the source's bytes. If cloned is false, the other methods are tried.
 func (j *copyJob) clone() (cloned bool, err error) {
 	if j.done > 0 {
 		return false, nil
@@ -184,9 +184,9 @@ func (j *copyJob) clone() (cloned bool, err error) {
 		}
 	}
 	j.progress(min(j.has.Size, j.was.Size))
-	// The copy gets the room that the source has and never wrote. On xfs only written bytes
-	// are shared, so a copy without holes lacks none. btrfs shares both, and a small file is not
-	// searched there. To look for holes takes a tenth to a quarter of FIEMAP.
+	// The copy gets the unwritten allocated ranges of the source too. xfs shares written bytes
+	// only, so a copy without holes lacks none. btrfs shares both, and a small file is not searched
+	// there. Looking for holes takes a tenth to a quarter of the time of FIEMAP.
 	if j.was.Size <= smallCopy && j.sharesFaster() {
 		return true, nil
 	}
@@ -200,11 +200,11 @@ func (j *copyJob) clone() (cloned bool, err error) {
 	return true, err
 }
 
-// copyData copies the ranges that hold data, leaves holes as holes, and gives the copy
-// room where the source has room that was never written.
+// copyData copies the ranges of data, keeps holes, and allocates the ranges that the source has
+// allocated and never written.
 func (j *copyJob) copyData() error {
 	size, sparse := j.was.Size, false
-	// A small file that has as many blocks as bytes is not searched for holes.
+	// A small file with as many blocks as bytes is not searched for holes.
 	if size > smallCopy || size > 0 && j.was.Blocks >= 0 && j.was.Blocks*512 < size {
 		hole, err := j.seek(vfs.Holes.SeekHole, j.in, 0)
 		switch {
@@ -237,7 +237,7 @@ func (j *copyJob) copyData() error {
 		}
 		from = data.End
 	}
-	// The copy gets the source's size, which ends it with a hole if that does.
+	// The copy gets the source's size, and so a hole at its end if the source has one.
 	return j.truncate(size)
 }
 
@@ -274,7 +274,7 @@ func (j *copyJob) cannotForced(at int64, err error) error {
 	return j.failed(j.o.Method.String(), at, fmt.Errorf("these files can't be copied that way: %w; use filecopy.Auto", err))
 }
 
-// progress says that the copy is good up to a byte.
+// progress records that the copy is complete up to a byte.
 func (j *copyJob) progress(to int64) {
 	if j.copier.moved != nil && to > j.done {
 		j.copier.moved(to - j.done)
@@ -282,7 +282,7 @@ func (j *copyJob) progress(to int64) {
 	j.done = to
 }
 
-// move copies a range of data. It ends early where the source does.
+// move copies a range of data. It ends early at the end of the source.
 func (j *copyJob) move(r sys.Range) (whole bool, err error) {
 	j.progress(r.At)
 	for j.done < r.End {
@@ -309,15 +309,14 @@ func (j *copyJob) move(r sys.Range) (whole bool, err error) {
 	return true, nil
 }
 
-// fallBack changes to read and write, if the options name no method. Some files are made when
-// they are read, such as those of /proc. The kernel's ways copy nothing of them, whatever
-// their size is.
+// fallBack changes to read and write, if the options name no method. Some files, such as those in
+// /proc, are made when they are read: the kernel's methods copy nothing of them, at any size.
 func (j *copyJob) fallBack(err error) error {
 	if j.o.Method == Auto {
 		j.moving.method = ReadWrite
 		return nil
 	}
-	if err == nil { // there may be nothing more
+	if err == nil { // the file may have ended
 		n, err := j.readFull(j.in, make([]byte, 1), j.done)
 		if n == 0 && err == nil {
 			j.moving.method = ReadWrite
@@ -328,7 +327,7 @@ func (j *copyJob) fallBack(err error) error {
 	return j.cannotForced(j.done, err)
 }
 
-// step moves up to n bytes. If it fails it says on which call.
+// step moves up to n bytes. On an error op is the failed call.
 func (j *copyJob) step(at, n int64) (moved int, op string, err error) {
 	piece := int(min(n, copyPiece))
 	switch j.moving.method {
@@ -348,7 +347,8 @@ func (j *copyJob) step(at, n int64) (moved int, op string, err error) {
 	return moved, j.moving.method.String(), err
 }
 
-// splice moves what a pipe takes. If not all of that gets out of the pipe, it closes the pipe.
+// splice moves as many bytes as a pipe takes. If some of them do not leave the pipe, it closes the
+// pipe.
 func (j *copyJob) splice(disk vfs.Mover, at int64, n int) (moved int, err error) {
 	if !j.moving.piped {
 		if j.moving.r, j.moving.w, err = disk.Pipe(); err != nil {
@@ -373,7 +373,7 @@ func (j *copyJob) splice(disk vfs.Mover, at int64, n int) (moved int, err error)
 
 func (j *copyJob) closePipe() {
 	if j.moving.piped {
-		j.disk.Close(j.moving.r) // what is in it is not needed
+		j.disk.Close(j.moving.r) // its bytes are not needed
 		j.disk.Close(j.moving.w)
 		j.moving.piped = false
 	}
@@ -405,7 +405,7 @@ func (j *copyJob) readWrite(at, n int64) (moved int, op string, err error) {
 	return moved, "write", nil
 }
 
-// buffer returns the memory to copy through. Its size is the policy's, or fits the file's.
+// buffer returns the memory for read and write. Its size is the policy's, or fits the file's.
 func (j *copyJob) buffer() []byte {
 	if j.moving.buffer != nil {
 		return j.moving.buffer
@@ -416,7 +416,7 @@ func (j *copyJob) buffer() []byte {
 	}
 	size := min(j.was.Size/4, copyBuffer)
 	switch source := j.was.Size; {
-	case source == 0 || smallCopy < source && source < 4*smallCopy: // at 0 the size is not known
+	case source == 0 || smallCopy < source && source < 4*smallCopy: // at 0 the size is unknown
 		size = smallCopy
 	case source <= smallCopy:
 		size = source
@@ -426,8 +426,8 @@ func (j *copyJob) buffer() []byte {
 	return j.moving.buffer
 }
 
-// Buffers that are not in use, of any calls: to make and clear one takes longer than to
-// copy a small file through it.
+// Unused buffers, shared by all calls: making and clearing one takes longer than copying a small
+// file through it.
 var (
 	smallBuffers = sync.Pool{New: func() any { b := make([]byte, smallCopy); return &b }}
 	largeBuffers = sync.Pool{New: func() any { b := make([]byte, copyBuffer); return &b }}

@@ -5,17 +5,17 @@ import (
 	"runtime"
 )
 
-// callbacks calls the caller's functions. One that panics does so in a goroutine of the call, where
-// nobody could recover. So the call ends as if ctx had ended, cleans up, and then panics with
-// the same in the caller's goroutine.
+// callbacks calls the functions in Options. If one panics in a goroutine of the call, the caller
+// could not recover. So the call ends as if ctx had ended, cleans up, and then panics with the same
+// value in the caller's goroutine.
 type callbacks struct {
 	cancel context.CancelFunc // ends the call
-	ended  bool               // a function has not returned: none is called any more
-	cause  any                // what it panicked with; nil: it called runtime.Goexit
-	ours   bool               // they are called in goroutines of ours
+	ended  bool               // a function has panicked or ended its goroutine: none is called any more
+	cause  any                // the panic value; nil: it called runtime.Goexit
+	ours   bool               // they are called in goroutines of this package
 }
 
-// guard puts callbacks in front of the functions in o. It returns nil if there are none.
+// guard wraps the functions in o by callbacks. It returns nil if there are none.
 func guard(ctx context.Context, o *Options, ours bool) (context.Context, *callbacks) {
 	if o.Each == nil && o.Progress == nil {
 		return ctx, nil
@@ -41,7 +41,7 @@ func (c *callbacks) run(f func()) {
 		if c.ended {
 			c.cause = recover()
 			c.cancel()
-			if c.cause == nil && c.ours { // a worker that ends so leaves All without an end
+			if c.cause == nil && c.ours { // a worker that ended its goroutine would leave All waiting
 				panic("copy: Each or Progress called runtime.Goexit, as FailNow of a test does, in a goroutine of All; return from it")
 			}
 		}
@@ -50,7 +50,7 @@ func (c *callbacks) run(f func()) {
 	c.ended = false
 }
 
-// end is called when nothing of the call runs any more.
+// end is called after the last goroutine of the call.
 func (c *callbacks) end() {
 	if c == nil {
 		return

@@ -151,7 +151,7 @@ func TestTheDestinationOfALaterPairIsNoSource(t *testing.T) {
 }
 
 func TestCrossingsForgetWhatIsDone(t *testing.T) {
-	var c crossings
+	var c overlap
 	above, root := &copyNode{}, &copyRoot{}
 	above.sides[atSource].is, above.sides[atDestination].is = fileID{1, 1}, fileID{1, 1}
 	node := func() *copyNode {
@@ -181,10 +181,10 @@ func TestCrossingsForgetWhatIsDone(t *testing.T) {
 }
 
 func TestAnUnknownDirectoryIsNoWayIn(t *testing.T) {
-	var c crossings
+	var c overlap
 	c.wayIn(fileID{})
 	c.wayIn(fileID{1, 2})
 	if c.isWayIn(fileID{}) || !c.isWayIn(fileID{1, 2}) || c.isWayIn(fileID{1, 3}) {
-		t.Error(c.waysIn)
+		t.Error(c.entries)
 	}
 }

@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	dirUse  = 0o700  // what a directory may be used for while it is filled
+	dirUse  = 0o700  // the permissions that a directory needs while it is filled
 	allowed = 0o777  // the permissions that are always kept
 	sticky  = 0o1000 // only the owner of a file, or of the directory, may remove it
 )
 
-// The calls of directories, as an [Error] names them.
+// The calls on directories, as an [Error] names them.
 const (
 	opReadDir  retry.Op = "readdir"
 	opReadLink retry.Op = "readlink"
@@ -32,7 +32,7 @@ const (
 	opVerify   retry.Op = "verify"
 )
 
-// An opError is the call that failed, before the names of the files are added.
+// An opError is a failed call before the names of the files are added.
 type opError struct {
 	op  retry.Op
 	err error
@@ -41,7 +41,7 @@ type opError struct {
 func (e *opError) Error() string { return string(e.op) + ": " + e.err.Error() }
 func (e *opError) Unwrap() error { return e.err }
 
-// copyFailure adds the call that failed to its error.
+// copyFailure adds the failed call to its error.
 func copyFailure(op retry.Op, err error) error {
 	if err == nil {
 		return nil
@@ -62,20 +62,20 @@ func copyErrorOf(from, to string, err error) *Error {
 	return e
 }
 
-// failed is the result of a directory that could not be copied.
+// failed returns the result of a directory that could not be copied.
 func (t *copyTree) failed(n *copyNode, err error) Result {
 	from, to := n.path(atSource), n.path(atDestination)
 	return Result{Source: from, Destination: to, Elapsed: time.Since(n.began), Err: copyErrorOf(from, to, err)}
 }
 
-// insist repeats a call while its error is one that passes.
+// insist repeats a call while its error is temporary.
 func (t *copyTree) insist(op retry.Op, call func() error) error {
 	s := retry.Tries{Limits: retry.Limits{Attempts: 1}, Handles: &t.handles}
 	return s.Insist(t.ctx, op, call)
 }
 
-// enter opens both directories of a node, makes the destination if there is none, and reads
-// the source.
+// enter opens both directories of a node, makes the destination if it does not exist, and reads the
+// source.
 func (t *copyTree) enter(n *copyNode) {
 	if t.stopped() {
 		n.cut.Store(true)
@@ -115,7 +115,7 @@ func (t *copyTree) openSource(n *copyNode) (*handles.Handle, error) {
 	return t.keep(&n.sides[atSource], fd), nil
 }
 
-// look reads what an open source is, and refuses one whose copy would not end.
+// look reads the attributes of an open source, and refuses a source whose copy would not end.
 func (t *copyTree) look(n *copyNode, fd int) error {
 	is, err := t.disk.StatDir(fd)
 	if err != nil {
@@ -124,7 +124,7 @@ func (t *copyTree) look(n *copyNode, fd int) error {
 	n.is, n.accessed, n.modified = is.Stat, is.Accessed, is.Modified
 	n.perm = n.is.Mode & allowed
 	if !t.o.Archive && n.perm&0o077 != 0 {
-		// The mask of its access control list stands in the place of the group's permissions.
+		// The group's permission bits are the mask of its access control list.
 		j := copyJob{copier: t.copier}
 		list, err := j.attribute(fd, permission.AccessList)
 		n.perm = permission.WithoutList(n.perm, list)
@@ -137,8 +137,8 @@ func (t *copyTree) look(n *copyNode, fd int) error {
 	if n.root.above[id] && id != (fileID{}) {
 		return copyFailure(opRefuse, errIntoItself)
 	}
-	// A directory that its copy is put into may be mounted in the source too: all that is
-	// copied would be met again.
+	// The directory that holds the copy may be mounted in the source too: then all copied names
+	// would be met again.
 	for above := n.above; above != nil; above = above.above {
 		if id.is(above.sides[atDestination].is) {
 			return copyFailure(opRefuse, errIntoItself)
@@ -149,7 +149,7 @@ func (t *copyTree) look(n *copyNode, fd int) error {
 			return copyFailure(opRefuse, errInItself)
 		}
 	}
-	return t.crossings.enter(n, atSource, is.Mounted)
+	return t.overlap.enter(n, atSource, is.Mounted)
 }
 
 func (t *copyTree) openDestination(n *copyNode) error {
@@ -182,7 +182,7 @@ func (t *copyTree) openDestination(n *copyNode) error {
 	switch {
 	case !n.made:
 	case t.batch.each:
-		t.batch.step.SyncDir(&n.above.place) // its error is kept with the place
+		t.batch.step.SyncDir(&n.above.place) // the place keeps the error
 	case t.batch.inSteps:
 		t.batch.step.Named(&n.above.place)
 	}
@@ -200,11 +200,12 @@ func (t *copyTree) lookAtDestination(n *copyNode, fd int) error {
 	if id.is(idOf(n.is)) {
 		return copyFailure(opRefuse, errSameDir)
 	}
-	if err := t.crossings.enter(n, atDestination, is.Mounted); err != nil || n.made {
+	if err := t.overlap.enter(n, atDestination, is.Mounted); err != nil || n.made {
 		return err
 	}
-	// The owner of a destination that was there may write in it until it gets the source's
-	// permissions. Only the owner can allow that; else the errors of the files say what is missing.
+	// The owner of an existing destination gets write permission until it has the source's
+	// permissions. Only the owner can change that; otherwise the errors of the files say what is
+	// missing.
 	if n.has&dirUse != dirUse && t.insist(retry.OpChmod, func() error { return t.disk.Chmod(fd, n.has|dirUse) }) == nil {
 		n.has |= dirUse
 	}
@@ -213,7 +214,7 @@ func (t *copyTree) lookAtDestination(n *copyNode, fd int) error {
 
 var errSameDir = errors.New("source and destination are one directory; name another destination")
 
-// kindName says what a file is.
+// kindName returns a file's kind in words.
 func kindName(mode uint32) string {
 	switch mode & vfs.KindMask {
 	case vfs.KindRegular:
@@ -232,11 +233,11 @@ func kindName(mode uint32) string {
 	return "something that is no file"
 }
 
-// done counts down what there is to do for a node. With the last of it the directory gets
-// its permissions and times.
+// done counts down a node's open work. After the last of it the directory gets its permissions and
+// times.
 func (t *copyTree) done(n *copyNode) {
 	for n != nil && n.left.Add(-1) == 0 {
-		t.crossings.leave(n)
+		t.overlap.leave(n)
 		if n.filled {
 			t.finishDir(n)
 		}
@@ -253,7 +254,7 @@ func (t *copyTree) done(n *copyNode) {
 func (t *copyTree) finishDir(n *copyNode) {
 	err := t.likeSource(n)
 	if err == nil && n.cut.Load() {
-		return // the failure was reported, or nothing more is begun
+		return // the failure was reported, or the call has stopped
 	}
 	if err != nil {
 		t.report.dir(t.failed(n, err))
@@ -265,8 +266,8 @@ func (t *copyTree) finishDir(n *copyNode) {
 	}})
 }
 
-// likeSource gives the destination the permissions and times of its source, and with Archive
-// its owner and extended attributes.
+// likeSource gives the destination the permissions and times of its source, and with Archive its
+// owner and extended attributes.
 func (t *copyTree) likeSource(n *copyNode) error {
 	h, err := t.use(n, atDestination)
 	if err != nil {
@@ -277,7 +278,7 @@ func (t *copyTree) likeSource(n *copyNode) error {
 	if n.group != n.is.GID {
 		perm = permission.WithoutGroup(perm)
 	}
-	if !n.made { // it lets no other users in than before: what it holds may rely on that
+	if !n.made { // an existing directory permits no other users than before: its files may rely on that
 		perm &= 0o700 | n.has
 	}
 	perm |= n.has & (permission.SetGroup | sticky)

@@ -17,55 +17,55 @@ import (
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
 
-// A copySpot is a file by its name in an open directory, which may be sys.AtCwd: then the
-// name is a path. The field path is for messages, and to follow a symbolic link.
+// A copySpot names a file: in an open directory, or by a path if dir is sys.AtCwd. The field path
+// is for messages, and to follow a symbolic link.
 type copySpot struct {
 	dir  int
 	name sys.Name
 	path string
-	mark *copyMark // of a destination; nil: its temporary has a name of no meaning
+	mark *copyMark // the destination's mark; nil: its temporary name is random
 }
 
-// A copier copies files, any number at a time.
+// A copier copies files. Any number of goroutines may use it.
 type copier struct {
 	disk       vfs.CopyDisk
-	attributes vfs.Attributes // of disk
+	attributes vfs.Attributes // disk's
 	o          Options
 	names      *durable.NameSyncs
 	since      int // names.now when the copy began
 
-	// moved, if not nil, counts the bytes of data and holes that are done. The goroutine
-	// that copies them calls it.
+	// moved, if not nil, is called with each number of bytes of data and holes done, by the
+	// goroutine that copies them.
 	moved func(n int64)
 
 	sharing deviceAnswer // whether small files are shared
 
-	// batch: the files are those of All. It syncs and verifies them later if write does not
-	// sync them. It replaces symbolic links and does not follow them.
+	// batch is set for All, which syncs and verifies the files later if write does not sync them.
+	// All replaces symbolic links and does not follow them.
 	batch bool
 }
 
-// newCopier returns a copier, which begins now.
+// newCopier returns a copier. It must be made before the first file is.
 func newCopier(disk vfs.CopyDisk, o Options) *copier {
 	c := &copier{disk: disk, attributes: vfs.AttributesOf(disk), o: o, names: durable.NameSyncsOf(disk)}
 	c.since = c.names.Now()
 	return c
 }
 
-// A madeCopy is a file that was written and may have to get its name yet.
+// A madeCopy is a written file, which may not have its name yet.
 type madeCopy struct {
-	dir       int       // of the names; sys.AtCwd: they are paths
-	name      sys.Name  // what it is, or is to be, named
-	temporary sys.Name  // what it is named; "": name
-	mark      *copyMark // that the temporary name is from, or nil
-	replaces  bool      // there is a file of that name
-	partial   bool      // its temporary is to stay if it fails, for the next time
+	dir       int       // the directory of the names; sys.AtCwd: they are paths
+	name      sys.Name  // the final name
+	temporary sys.Name  // the current name; "": name
+	mark      *copyMark // the mark that gave the temporary name, or nil
+	replaces  bool      // a file of the final name exists
+	partial   bool      // after a failure the temporary stays, to be resumed
 
-	// elsewhere: the destination was a symbolic link. The names to be synced are then in the
-	// directory where the link leads: publish syncs them if the copy was synced.
+	// elsewhere: the destination was a symbolic link. The directory to be synced is then the
+	// target's: publish syncs it if the copy was synced.
 	elsewhere bool
 	synced    bool
-	noJournal bool // that directory's file system has none
+	noJournal bool // the target's file system has no journal
 }
 
 // A copyJob copies one file.
@@ -79,25 +79,24 @@ type copyJob struct {
 
 	in, out int
 	was     sys.FileStat // the source at the beginning
-	list    []byte       // its access control list, if the copy does not get that
-	old     sys.Stat     // the regular file that was at the destination, or none
-	oldList []byte       // its access control list
-	has     sys.FileStat // the destination, before anything but its bytes was changed
+	list    []byte       // the source's access control list, if the copy does not get that
+	old     sys.Stat     // the earlier regular file at the destination, or none
+	oldList []byte       // the earlier file's access control list
+	has     sys.FileStat // the destination before its attributes were changed
 	looked  bool         // has is known
-	changed bool         // the destination's permissions are not what they were then
-	done    int64        // how far the copy is
+	changed bool         // the destination's permissions may differ from has
+	done    int64        // the offset up to which the copy is complete
 	moving  mover
 }
 
-// write copies a file and gives it its permissions and times. It leaves the name to
-// publish, if the file does not have it. It syncs the file if sync says so, or the options
-// do by Atomic or Verify. With Verify it also reads it back. It fills in the result but for
-// Durable and the Outcome after publish. After an error nothing is left of the copy, unless
-// the options say that it may be resumed.
+// write copies a file with its permissions and times. If the file has a temporary name, publish
+// gives it its own. write syncs the file if sync says so, or the options do by Atomic or Verify.
+// With Verify it also reads it back. It fills in the result, except for Durable and the Outcome
+// after publish. After an error nothing is left of the copy, unless the options let it be resumed.
 func (c *copier) write(ctx context.Context, to, from copySpot, sync bool) (made madeCopy, r Result) {
 	j := copyJob{copier: c, ctx: ctx, to: to, from: from, sync: sync || !c.batch && (c.o.Atomic || c.o.Verify), in: -1, out: -1}
 	j.r = Result{Source: from.path, Destination: to.path}
-	if !c.batch { // then it is the whole call that is timed
+	if !c.batch { // File times its whole call
 		j.r.Err = j.run()
 		return j.made, j.r
 	}
@@ -131,7 +130,7 @@ func (j *copyJob) run() error {
 	return nil
 }
 
-// fill makes an open file the source's copy.
+// fill copies the source into the open file.
 func (j *copyJob) fill() error {
 	steps := []func() error{j.resume, j.copyBytes, j.lookAgain, j.keepAttributes, j.syncFile, j.verify}
 	for _, step := range steps {
@@ -145,7 +144,7 @@ func (j *copyJob) fill() error {
 	return j.stopped()
 }
 
-// undo removes what was made of a copy that failed, or leaves it to be resumed.
+// undo removes a failed copy, or leaves it to be resumed.
 func (j *copyJob) undo(err error) error {
 	if j.made.partial && j.done > 0 {
 		return err
@@ -153,7 +152,7 @@ func (j *copyJob) undo(err error) error {
 	j.made.partial = false
 	if j.made.temporary == "" && j.has.Inode != 0 {
 		if is, failed := j.statAs(j.made.name); failed == nil && idOf(is) != idOf(j.has.Stat) {
-			return err // another copy has put its own file in the place of this one
+			return err // another copy has replaced this file
 		}
 	}
 	if failed := j.discard(&j.made); failed != nil {
@@ -165,7 +164,7 @@ func (j *copyJob) undo(err error) error {
 	return err
 }
 
-// stillThere adds to the error of a copy why what was made of it can't be removed, if so.
+// stillThere adds to the error of a copy the error of removing it, if that failed.
 func stillThere(err, failed error) error {
 	if failed == nil {
 		return err
@@ -177,7 +176,7 @@ func stillThere(err, failed error) error {
 	return fmt.Errorf("%w, and %w: %w", err, ErrLeftover, failed)
 }
 
-// failed returns the error of a call, at a byte of the file or, at -1, as a whole.
+// failed returns the error of a call at a byte of the file; -1 if it has none.
 func (j *copyJob) failed(op string, at int64, err error) error {
 	return &Error{Op: op, Source: j.from.path, Destination: j.to.path, Offset: at, Err: err}
 }
@@ -186,7 +185,7 @@ func (j *copyJob) refused(format string, args ...any) error {
 	return j.failed("refuse", -1, fmt.Errorf(format, args...))
 }
 
-// stopped returns an error if the copying is to stop.
+// stopped returns an error if the copy must stop.
 func (j *copyJob) stopped() error {
 	if j.ctx.Err() != nil {
 		return j.failed("stop", j.done, context.Cause(j.ctx))
@@ -194,7 +193,7 @@ func (j *copyJob) stopped() error {
 	return nil
 }
 
-// lookAgain checks whether the source is still what it was, and notes the size that was copied.
+// lookAgain checks whether the source has changed, and records the size that was copied.
 func (j *copyJob) lookAgain() error {
 	now, err := j.stat(j.in)
 	if err != nil {
@@ -214,14 +213,14 @@ func (j *copyJob) syncFile() error {
 		return nil
 	}
 	if err := sys.Uninterrupted(func() error { return j.disk.Sync(j.out) }); err != nil {
-		j.made.partial = false // what the disk has of it is not known
+		j.made.partial = false // the bytes on the disk are unknown
 		return j.failed("sync", -1, err)
 	}
 	j.made.synced = true
 	return nil
 }
 
-// publish gives a copy its name, if it does not have it. After an error it is discarded.
+// publish gives a copy its name, if it does not have it. After an error the copy is discarded.
 func (c *copier) publish(m *madeCopy) error {
 	if m.temporary != "" {
 		rename := c.disk.Rename
@@ -229,7 +228,7 @@ func (c *copier) publish(m *madeCopy) error {
 			rename = c.disk.RenameNew
 		}
 		err := sys.Uninterrupted(func() error { return rename(m.dir, m.temporary, m.name) })
-		if !m.replaces && cannot(err) { // the file system knows only the plain rename
+		if !m.replaces && cannot(err) { // the file system has only the plain rename
 			err = sys.Uninterrupted(func() error { return c.disk.Rename(m.dir, m.temporary, m.name) })
 		}
 		if err != nil {
@@ -254,7 +253,7 @@ func (c *copier) publish(m *madeCopy) error {
 	return c.syncNames(fd)
 }
 
-// syncNames makes the names durable that an open directory has by now.
+// syncNames makes the names in an open directory durable.
 func (c *copier) syncNames(fd int) error {
 	var is sys.FileStat
 	err := sys.Uninterrupted(func() (err error) {
@@ -274,7 +273,7 @@ func (c *copier) syncNames(fd int) error {
 	return err
 }
 
-// discard removes a copy that is not to get its name, or is to lose it.
+// discard removes a copy under its current name.
 func (c *copier) discard(m *madeCopy) error {
 	name := m.temporary
 	if name == "" {
@@ -296,9 +295,9 @@ func (c *copier) stat(fd int) (is sys.FileStat, err error) {
 	return is, err
 }
 
-// cannot reports whether an error says that a call can't be made on such files, so that
-// another way is worth a try. The errors are those of ioctl_ficlone(2),
-// copy_file_range(2), splice(2) and fallocate(2). A seccomp filter says EPERM.
+// cannot reports whether an error means that a call does not work on these files, and another
+// method should be tried. The errors are listed in ioctl_ficlone(2), copy_file_range(2), splice(2)
+// and fallocate(2). A seccomp filter returns EPERM.
 func cannot(err error) bool {
 	for _, e := range []syscall.Errno{syscall.EXDEV, syscall.EINVAL, syscall.ENOTTY, sys.ErrTextBusy, syscall.EPERM, syscall.EBADF} {
 		if errors.Is(err, e) {
@@ -308,5 +307,5 @@ func cannot(err error) bool {
 	return errors.Is(err, errors.ErrUnsupported)
 }
 
-// copyFlags open what a copy is written to, which no other file may be.
+// copyFlags open a new file for a copy.
 const copyFlags = os.O_RDWR | os.O_CREATE | os.O_EXCL

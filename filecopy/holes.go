@@ -19,8 +19,8 @@ func (j *copyJob) seek(call func(vfs.Holes, int, int64) (int64, error), fd int, 
 	return found, err
 }
 
-// unwritten returns where the source has room from a byte on that was never written. Where
-// the system does not report such ranges, they become holes.
+// unwritten returns the ranges from a byte on that are allocated in the source and were never
+// written. If the system does not report them, they become holes.
 func (j *copyJob) unwritten(from int64) (all []sys.Range, err error) {
 	disk, ok := j.disk.(vfs.Holes)
 	for next := from; ok && next >= 0 && next < j.was.Size; {
@@ -38,8 +38,8 @@ func (j *copyJob) unwritten(from int64) (all []sys.Range, err error) {
 	return all, nil
 }
 
-// allocateIn gives the copy the room that the source has in a range without data. It
-// returns the room that may reach behind that.
+// allocateIn allocates in the copy the part of room within a hole of the source. It returns the
+// room that may reach beyond the hole.
 func (j *copyJob) allocateIn(room []sys.Range, hole sys.Range) (rest []sys.Range, err error) {
 	for len(room) > 0 && room[0].At < hole.End {
 		both := sys.Range{At: max(room[0].At, hole.At), End: min(room[0].End, hole.End)}
@@ -68,8 +68,8 @@ func (j *copyJob) allocate(r sys.Range, grow bool) error {
 	return nil
 }
 
-// copyRange copies a range of data. It allocates the room before, if that is faster. All bytes of
-// a copy that may be resumed must have been written: its size does not grow by allocation.
+// copyRange copies a range of data. It allocates the range first, if that is faster. It does not in
+// a copy that may be resumed: the size of a partial copy counts written bytes only.
 func (j *copyJob) copyRange(r sys.Range) error {
 	if disk, ok := j.disk.(vfs.Allocator); ok && r.End-r.At >= worthAllocating && disk.AllocatesFaster(j.out) {
 		if err := j.allocate(r, !j.resumes()); err != nil {
@@ -78,7 +78,7 @@ func (j *copyJob) copyRange(r sys.Range) error {
 	}
 	whole, err := j.move(r)
 	if err == nil && !whole {
-		return j.truncate(j.done) // what was allocated is not to be seen
+		return j.truncate(j.done) // cut off the allocated bytes
 	}
 	return err
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
 
-// keepAttributes gives the copy what else the source has. A change of owner takes
-// capabilities and the setuid bits away, and every change sets the times: so the order.
+// keepAttributes gives the copy the attributes of the source. The order matters: a change of owner
+// removes capabilities and the setuid bits, and every change sets the times.
 //
 // Without Archive the copy belongs to the caller. No user may read it who could read neither the
-// source nor the file that it replaces. It loses the setuid and setgid bits: with them it would run
-// as the caller's user or group, which was not asked for.
+// source nor the replaced file. It loses the setuid and setgid bits: with them it would run as the
+// caller's user or group, which the caller did not ask for.
 func (j *copyJob) keepAttributes() error {
 	if !j.looked {
 		if err := j.lookAtCopy(); err != nil {
@@ -29,7 +29,7 @@ func (j *copyJob) keepAttributes() error {
 			return err
 		}
 	} else if j.old != (sys.Stat{}) {
-		// Its directory gives a list to new files, and this one is not new.
+		// The copy got a list from its directory like a new file, but it replaces an old one.
 		if err := j.dropList(permission.AccessList); err != nil {
 			return err
 		}
@@ -46,8 +46,8 @@ func (j *copyJob) keepAttributes() error {
 	return nil
 }
 
-// permFor returns the permissions of a copy without Archive. The copy has the group of the file
-// has, or if that is nil one that is not known yet.
+// permFor returns the permissions of a copy without Archive. has is the copy's stat data with its
+// group, or nil if the group is not known yet.
 func (j *copyJob) permFor(has *sys.Stat) uint32 {
 	likeGroup := func(of sys.Stat, list []byte) uint32 {
 		perm := permission.WithoutList(of.Mode&0o777, list)
@@ -76,7 +76,7 @@ func (j *copyJob) keepOwner() error {
 		if err := sys.Uninterrupted(func() error { return j.disk.Chown(j.out, j.was.UID, j.was.GID) }); err != nil {
 			return j.failed("chown", -1, fmt.Errorf("owner %d and group %d can't be kept: %w", j.was.UID, j.was.GID, err))
 		}
-		j.changed = true // bits may have gone
+		j.changed = true // the system may have cleared bits
 	}
 	var names []string
 	err := sys.Uninterrupted(func() (err error) {
@@ -104,17 +104,17 @@ func (j *copyJob) keepOwner() error {
 		if err != nil {
 			return j.failed("set attribute", -1, fmt.Errorf("%s can't be kept: %w", name, err))
 		}
-		j.changed = true // an access control list has changed it
+		j.changed = true // an access control list changes permissions
 	}
 	return nil
 }
 
-// dropList removes a list that the copy may have got from its directory: it would let other
-// users in than the source does.
+// dropList removes an access control list that the copy may have inherited from its directory: it
+// would permit more users than the source does.
 func (j *copyJob) dropList(list string) error {
 	_, err := j.attribute(j.out, list)
 	if err == nil {
-		j.changed = true // permissions go with the list
+		j.changed = true // permissions change with the list
 		err = sys.Uninterrupted(func() error { return j.attributes.RemoveAttribute(j.out, list) })
 	}
 	if err == nil || errors.Is(err, sys.ErrNoAttribute) || errors.Is(err, errors.ErrUnsupported) {

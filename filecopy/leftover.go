@@ -14,25 +14,25 @@ import (
 	"github.com/holdfast-go/holdfast/internal/temporary"
 )
 
-// A copyMark names the temporary files of one pair's copies. The next call for the same
-// destination so knows what a killed one has left. It locks the destination's
-// directory as long as the call goes on: no other call then writes a file of such a name. A
-// call that does not get the lock takes random names.
+// A copyMark names the temporary files of one pair's copies, so that the next call for the same
+// destination recognizes the files that a killed call has left. It locks the destination's
+// directory for the time of the call: no other call then writes a file of such a name. A call that
+// does not get the lock uses random names.
 type copyMark struct {
 	t    *copyTree
-	node *copyNode // its destination is the directory
+	node *copyNode // its destination is the locked directory
 	once sync.Once
-	id   fileID // what is locked; zero: nothing
-	fd   int    // keeps the lock, if it is
+	id   fileID // the locked directory; zero: none
+	fd   int    // holds the lock
 
 	mu  sync.Mutex
-	has map[sys.Name]bool // files of this call
+	has map[sys.Name]bool // names in use by this call
 }
 
-// mostMarks is how many pairs of a call have such names: each keeps a descriptor.
+// mostMarks is the most pairs of a call with a copyMark: each keeps a descriptor.
 const mostMarks = 4
 
-// giveMark gives a node's directory a mark, unless too many have one.
+// giveMark gives a node's directory a mark, unless mostMarks have one.
 func (t *copyTree) giveMark(n *copyNode) *copyMark {
 	if len(t.marks) >= mostMarks {
 		return nil
@@ -42,7 +42,7 @@ func (t *copyTree) giveMark(n *copyNode) *copyMark {
 	return m
 }
 
-// lock locks the directory, when the first temporary file is made.
+// lock locks the directory. It is called for the first temporary file.
 func (m *copyMark) lock() {
 	h, err := m.t.use(m.node, atDestination)
 	if err != nil {
@@ -60,11 +60,10 @@ func (m *copyMark) lock() {
 	m.id, m.fd = m.node.sides[atDestination].is, fd
 }
 
-// reserve returns the name of a temporary file for a path below the directory, and keeps it
-// from other copies until giveBack. It returns "" if there is no name that the next call
-// would know, or if a file of this call has it. A file may have it because a directory that
-// is written to while it is read may return a name twice. Two paths never get the same
-// name, by whatever names their directories are mounted.
+// reserve returns the name of a temporary file for a path below the directory, and reserves it
+// until giveBack. It returns "" if there is no such name, or if a file of this call has it, because
+// a directory that changes while it is read may return a name twice. Two paths never get the same
+// name, even if their directories are mounted in several places.
 func (m *copyMark) reserve(path string) sys.Name {
 	if m == nil {
 		return ""
@@ -102,8 +101,8 @@ func (m *copyMark) giveBack(name sys.Name) {
 	delete(m.has, name)
 }
 
-// openTemporary makes a file under a name that no other has. It prefers one that the next
-// call knows, and removes what a killed call has left under that.
+// openTemporary makes a file under an unused name. It prefers a reserved name, and first removes a
+// file that a killed call has left under it.
 func (j *copyJob) openTemporary() (err error) {
 	if name := j.to.mark.reserve(j.to.path); name != "" {
 		err = j.create(name)

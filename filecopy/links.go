@@ -19,34 +19,33 @@ import (
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
 
-// A copyName is a name of a directory that is to be copied, with both directories open.
+// A copyName is a name to copy, with its source and destination directories open.
 type copyName struct {
 	n        *copyNode
 	from, to *handles.Handle
 	e        sys.DirEntry
-	as       sys.Name // in the destination
+	as       sys.Name // its name in the destination
 }
 
-// result begins the result of a name that is no file.
+// result returns the start of a Result for a name that is not a file.
 func (c *copyName) result() Result {
 	return Result{Source: c.n.pathOf(atSource, c.e.Name), Destination: c.n.pathOf(atDestination, c.as)}
 }
 
-// copyNames copies files and links of a directory. Where other workers have nothing to do
-// it gives them some of the names.
+// copyNames copies files and links of a directory. It hands some of the names to idle workers.
 func (t *copyTree) copyNames(n *copyNode, names []sys.DirEntry, as sys.Name) {
 	if len(names) == 0 {
 		return
 	}
 	from, err := t.use(n, atSource)
 	if err != nil {
-		t.lose(n, copyFailure(retry.OpOpen, err))
+		t.fail(n, copyFailure(retry.OpOpen, err))
 		return
 	}
 	defer t.handles.Rest(from)
 	to, err := t.use(n, atDestination)
 	if err != nil {
-		t.lose(n, copyFailure(retry.OpOpen, err))
+		t.fail(n, copyFailure(retry.OpOpen, err))
 		return
 	}
 	defer t.handles.Rest(to)
@@ -55,8 +54,8 @@ func (t *copyTree) copyNames(n *copyNode, names []sys.DirEntry, as sys.Name) {
 			n.cut.Store(true)
 			return
 		}
-		if t.hungry.Load() > 0 && len(names)-i > namesPerGift {
-			names = t.give(n, names, i)
+		if t.idleWorkers.Load() > 0 && len(names)-i > namesPerHandoff {
+			names = t.handOff(n, names, i)
 		}
 		if i >= len(names) {
 			return
@@ -83,11 +82,11 @@ func (t *copyTree) copyNames(n *copyNode, names []sys.DirEntry, as sys.Name) {
 	}
 }
 
-// give gives the last of the names away, in gifts, and returns the others.
-func (t *copyTree) give(n *copyNode, names []sys.DirEntry, i int) []sys.DirEntry {
+// handOff hands the last names to idle workers, namesPerHandoff to each, and returns the others.
+func (t *copyTree) handOff(n *copyNode, names []sys.DirEntry, i int) []sys.DirEntry {
 	var jobs []treeJob
-	for range t.hungry.Load() {
-		rest := len(names) - namesPerGift
+	for range t.idleWorkers.Load() {
+		rest := len(names) - namesPerHandoff
 		if rest <= i {
 			break
 		}
@@ -99,8 +98,8 @@ func (t *copyTree) give(n *copyNode, names []sys.DirEntry, i int) []sys.DirEntry
 	return names
 }
 
-// copyFile copies a file, or links its copy if another name of it was copied before. When
-// the copy has its name, the links that wait for it are made.
+// copyFile copies a file, or makes a hard link if another name of it was copied before. When the
+// copy has its name, the waiting links are made.
 func (t *copyTree) copyFile(c copyName) {
 	var link *hardLink
 	if t.o.Archive {
@@ -146,7 +145,7 @@ func (t *copyTree) copyFile(c copyName) {
 	t.batch.add(p)
 }
 
-// mark returns what names the temporary files of a node's copies, or nil.
+// mark returns the copyMark for the temporary files of a node's copies, or nil.
 func (n *copyNode) mark() *copyMark {
 	if n.root != nil {
 		return n.root.mark
@@ -154,8 +153,8 @@ func (n *copyNode) mark() *copyMark {
 	return n.own
 }
 
-// publishHere gives a copy its name, or removes it. A file that has appeared there since, from
-// an overlapping tree for example, is replaced like one that was there before.
+// publishHere gives a copy its name, or removes it. It replaces a file that has appeared there
+// meanwhile, from an overlapping tree for example.
 func (t *copyTree) publishHere(m *madeCopy) error {
 	err := t.copier.publish(m)
 	if errors.Is(err, fs.ErrExist) && !m.replaces {
@@ -184,7 +183,7 @@ func (t *copyTree) copyLink(c copyName) {
 }
 
 func (t *copyTree) makeSymlink(c copyName) error {
-	// Its times come first: to read a link sets its time of access.
+	// The times come first: reading a link changes its time of access.
 	accessed, modified, err := t.disk.TimesIn(c.from.Fd, c.e.Name)
 	if err != nil {
 		return copyFailure(retry.OpStat, err)
@@ -212,8 +211,8 @@ func (t *copyTree) makeSymlink(c copyName) error {
 	})
 }
 
-// nameNew makes something under its name. If a file or a link has that name, it makes it
-// under another and renames it.
+// nameNew makes a link under its name. If a file or link has that name, it makes the new one under
+// another name and renames it.
 func (t *copyTree) nameNew(c copyName, op retry.Op, make func(sys.Name) error) error {
 	err := make(c.as)
 	if !errors.Is(err, fs.ErrExist) {
@@ -241,8 +240,8 @@ func (t *copyTree) nameNew(c copyName, op retry.Op, make func(sys.Name) error) e
 
 var errDirThere = errors.New("a directory is where the file must be; remove it, or name another destination")
 
-// archiveLink gives a symbolic link the owner and the extended attributes of its source,
-// with Archive. (Linux lets links have no permissions, and none of the attributes of users.)
+// archiveLink gives a symbolic link the owner and the extended attributes of its source, with
+// Archive. (On Linux a link has no permissions and no user attributes.)
 func (t *copyTree) archiveLink(c copyName, name sys.Name) error {
 	if !t.o.Archive {
 		return nil
@@ -272,20 +271,20 @@ func (t *copyTree) archiveLink(c copyName, name sys.Name) error {
 	return nil
 }
 
-// hardLinks holds the files with several names until all of these were met.
+// hardLinks holds each file with several names until all names were met.
 type hardLinks struct {
 	mu    sync.Mutex
 	files map[fileID]*hardLink
 }
 
-// A hardLink is such a file.
+// A hardLink is a file with several names.
 type hardLink struct {
 	id      fileID
-	left    uint64 // names that were not met
+	left    uint64 // names not met yet
 	node    *copyNode
-	name    sys.Name // of its copy
+	name    sys.Name // the copy's name
 	named   bool
-	waiting []waitingLink // until it is
+	waiting []waitingLink // links that wait until the copy has its name
 }
 
 type waitingLink struct {
@@ -294,8 +293,8 @@ type waitingLink struct {
 	as sys.Name
 }
 
-// meet returns the file that a name belongs to, and whether the name is its first one. If the
-// copy has no name yet, meet returns nil, and the link is made when the copy has one.
+// meet returns the file of a name, and whether the name is the first one met. If the copy has no
+// name yet, meet returns nil, and the link is made when the copy has one.
 func (l *hardLinks) meet(is sys.Stat, c copyName) (link *hardLink, first bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -305,7 +304,7 @@ func (l *hardLinks) meet(is sys.Stat, c copyName) (link *hardLink, first bool) {
 		if l.files == nil {
 			l.files = map[fileID]*hardLink{}
 		}
-		// Its name outlives what was read with it.
+		// Clone: the name outlives the buffer of names.
 		link = &hardLink{id: id, left: is.Links - 1, node: c.n, name: sys.Name(strings.Clone(string(c.as)))}
 		l.files[id] = link
 		return link, true
@@ -321,8 +320,8 @@ func (l *hardLinks) meet(is sys.Stat, c copyName) (link *hardLink, first bool) {
 	return link, false
 }
 
-// linked makes the links that waited for the copy of a file with several names, as it has its
-// name now. If ok is false there is no copy: then the next name is copied as the first.
+// linked makes the links that waited for a copy, which now has its name. If ok is false there is no
+// copy: then the next name is copied as the first.
 func (t *copyTree) linked(link *hardLink, ok bool) {
 	if link == nil {
 		return
@@ -354,7 +353,7 @@ func (t *copyTree) linked(link *hardLink, ok bool) {
 	}
 }
 
-// linkTo gives a copy another name.
+// linkTo gives a copy one more name.
 func (t *copyTree) linkTo(link *hardLink, c copyName) {
 	began := time.Now()
 	r := c.result()
@@ -378,7 +377,7 @@ func (t *copyTree) makeHardLink(link *hardLink, c copyName) error {
 	if is, err := t.disk.Stat(c.to.Fd, c.as); err == nil {
 		copied, err := t.disk.Stat(first.Fd, link.name)
 		if err == nil && idOf(copied) == idOf(is) {
-			return nil // a rename of one link to the other would leave both
+			return nil // they are links to one file already, and a rename would leave both
 		}
 	}
 	return t.nameNew(c, opLink, func(name sys.Name) error {

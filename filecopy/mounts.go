@@ -10,46 +10,45 @@ var (
 	errInItself   = errors.New("this directory is mounted in itself, and would be copied again and again; unmount it, or name the directories in it one by one")
 )
 
-// crossings keeps a call from copying without an end, which it could only do if directories
-// that it makes became its sources.
+// overlap keeps a call from copying without end. That happens only if directories that the call
+// makes become its sources.
 //
-// Such a directory X is below the way in by which it was made, D: the destination of a pair,
-// or a mount below it. It is also below the last mount S by which it was reached as a
-// source. D and S are above X in one file system. So they are the same, or one is above the
-// other. Either D is among the directories that lead to the source X, or S among those that
-// lead to the X that is made. The second of the two is refused when it is opened. Both ways
-// in are in crossings, and the directories that are being copied, until all in them is.
-// There are few of these, however many directories there were.
-type crossings struct {
-	mu     sync.RWMutex
-	waysIn [2]map[fileID]bool
-	under  [2]map[fileID]int // directories that are being copied, and how often
+// Let X be such a directory. X is below an entry D by which it was made: the destination of a pair,
+// or a mount below it. X is also below an entry S by which it was reached as a source: the last
+// mount above it. D and S are above X in one file system, so they are equal or one is above the
+// other. Either D is among the directories that lead to the source X, or S is among those that lead
+// to X as it is made. The second of the two is refused when it is opened. overlap holds both kinds
+// of entries, and the directories in progress, which are few at any time.
+type overlap struct {
+	mu      sync.RWMutex
+	entries [2]map[fileID]bool
+	under   [2]map[fileID]int // directories in progress, with their count
 }
 
-// wayIn notes that a directory is the destination of a pair.
-func (c *crossings) wayIn(id fileID) {
+// wayIn adds the destination of a pair to the entries.
+func (c *overlap) wayIn(id fileID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.wayInLocked(atDestination, id)
 }
 
-func (c *crossings) wayInLocked(at end, id fileID) {
-	if c.waysIn[at] == nil {
-		c.waysIn[at] = map[fileID]bool{}
+func (c *overlap) wayInLocked(at end, id fileID) {
+	if c.entries[at] == nil {
+		c.entries[at] = map[fileID]bool{}
 	}
-	c.waysIn[at][id] = true
+	c.entries[at][id] = true
 }
 
-// isWayIn reports whether a directory is a way into what is copied to.
-func (c *crossings) isWayIn(id fileID) bool {
+// isWayIn reports whether a directory is an entry of a destination.
+func (c *overlap) isWayIn(id fileID) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return c.waysIn[atDestination][id] && id != fileID{}
+	return c.entries[atDestination][id] && id != fileID{}
 }
 
-// enter notes a directory that was opened, until leave. It refuses one by which two trees of
-// the call would lead into each other.
-func (c *crossings) enter(n *copyNode, at end, mounted bool) error {
+// enter adds an opened directory until leave. It refuses one by which two trees of the call would
+// lead into each other.
+func (c *overlap) enter(n *copyNode, at end, mounted bool) error {
 	id, other := n.sides[at].is, atSource+atDestination-at
 	if id == (fileID{}) {
 		return nil
@@ -62,7 +61,7 @@ func (c *crossings) enter(n *copyNode, at end, mounted bool) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.waysIn[other][id] || mounted && c.under[other][id] > 0 {
+	if c.entries[other][id] || mounted && c.under[other][id] > 0 {
 		return copyFailure(opRefuse, errIntoItself)
 	}
 	if mounted {
@@ -76,8 +75,8 @@ func (c *crossings) enter(n *copyNode, at end, mounted bool) error {
 	return nil
 }
 
-// leave forgets a directory, which has all that it is to have, or gets nothing more.
-func (c *crossings) leave(n *copyNode) {
+// leave removes a directory that is complete, or gets nothing more.
+func (c *overlap) leave(n *copyNode) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for at := range n.sides {

@@ -18,37 +18,36 @@ type fileID struct{ device, inode uint64 }
 
 func idOf(is sys.Stat) fileID { return fileID{is.Device, is.Inode} }
 
-// is reports whether two files are known to be one. Some systems don't report that.
+// is reports whether two IDs are known to be the same file. Some systems report no IDs.
 func (id fileID) is(other fileID) bool { return id == other && id != fileID{} }
 
-// A copyNode is a directory that is being copied. What it knows of the two directories is
-// there when its names are read. They may be closed meanwhile, and opened again.
+// A copyNode is a directory in progress. Its attributes of the two directories are set before its
+// names are read. The directories may be closed meanwhile, and opened again.
 type copyNode struct {
-	above *copyNode   // nil for one that is opened by its path
-	names [2]sys.Name // in the one above
+	above *copyNode   // nil if it is opened by its path
+	names [2]sys.Name // its names in the node above
 	sides [2]copySide
-	root  *copyRoot // nil for one that lends its names to several
-	own   *copyMark // of one that does
+	root  *copyRoot // nil for a lender, which serves several roots
+	own   *copyMark // a lender's mark
 
-	// lender: only single files are copied from the one directory to the other.
+	// lender: only single names are copied from one directory to the other.
 	lender bool
 	filled bool     // both directories were opened
 	made   bool     // the destination was made by this call
 	is     sys.Stat // the source
-	perm   uint32   // of the source, without its access control list
-	has    uint32   // permissions that the destination has until its names are there
-	group  uint32   // of the destination
+	perm   uint32   // the source's, without its access control list
+	has    uint32   // the destination's permissions until its names are there
+	group  uint32   // the destination's
 
 	accessed, modified time.Time
 	began              time.Time
 
-	// left counts what is left to do: the reading of the names, and each
-	// directory in it. It also counts each file that another worker has or that
-	// waits for its rename.
+	// left counts the open work: the reading of the names, each subdirectory, and each file that
+	// another worker has or that waits for its rename.
 	left atomic.Int32
-	cut  atomic.Bool // not all of it was begun
+	cut  atomic.Bool // some of it was not begun
 
-	place durable.Place // the destination, since it was opened first
+	place durable.Place // the destination, set at its first open
 }
 
 // An end is one of the two directories of a copyNode.
@@ -61,17 +60,17 @@ const (
 
 type copySide struct {
 	open *handles.Handle // nil or gone: closed; guarded by handles.mu
-	// entered: crossings knows that it is being copied
+	// entered: it is in copyTree.overlap
 	entered bool
-	is      fileID // what it was when it was opened first
+	is      fileID // its ID at the first open
 	path    string // "" where it would be long
 }
 
-// longestKept bounds the length of the path that a directory keeps. A longer one is put
-// together when it is needed, so that deep trees don't take memory by the square of their depth.
+// longestKept bounds the path that a directory keeps. A longer one is built when it is needed:
+// otherwise deep trees take memory by the square of their depth.
 const longestKept = 1024
 
-// newCopyNode returns a directory of a directory, with its own names left to be read.
+// newCopyNode returns the node of a subdirectory, whose names must still be read.
 func newCopyNode(above *copyNode, name sys.Name) *copyNode {
 	n := &copyNode{above: above, names: [2]sys.Name{name, name}, root: above.root, began: time.Now()}
 	for at := range n.sides {
@@ -116,8 +115,8 @@ func (n *copyNode) pathOf(at end, name sys.Name) string { return joinPath(n.path
 
 var errDirReplaced = errors.New("the directory was moved away meanwhile, and another is in its place")
 
-// use returns one of a node's directories, open and in use until handles.Rest. If it was
-// closed meanwhile, use opens it again by its name in the one above.
+// use returns one of a node's directories, open and in use until handles.Rest. If it was closed
+// meanwhile, use opens it again by its name in the node above.
 func (t *copyTree) use(n *copyNode, at end) (*handles.Handle, error) {
 	side := &n.sides[at]
 	if h := t.openAlready(side); h != nil {
@@ -138,7 +137,7 @@ func (t *copyTree) use(n *copyNode, at end) (*handles.Handle, error) {
 	return t.keep(side, fd), nil
 }
 
-// openAgain opens a directory. Its descriptor is reserved, but not known to be the one.
+// openAgain opens a directory. Its descriptor is reserved, and its identity is not checked yet.
 func (t *copyTree) openAgain(n *copyNode, at end) (fd int, err error) {
 	if n.above == nil {
 		name, err := sys.NewName(n.sides[at].path)
@@ -146,8 +145,8 @@ func (t *copyTree) openAgain(n *copyNode, at end) (fd int, err error) {
 			return -1, err
 		}
 		fd, err = t.reserved(func() (int, error) { return t.disk.OpenDir(name) })
-		// One that may not be read, and is neither listed nor synced, is opened for the names
-		// that are known in it.
+		// A directory without read permission, which is neither listed nor synced, is opened to use
+		// known names only.
 		onlyNames := n.lender && (at == atSource || !t.batch.each && !t.batch.inSteps)
 		if onlyNames && errors.Is(err, fs.ErrPermission) {
 			return t.reserved(func() (int, error) { return t.disk.OpenForNames(name) })
@@ -162,12 +161,12 @@ func (t *copyTree) openAgain(n *copyNode, at end) (fd int, err error) {
 	return t.openIn(above, n.names[at])
 }
 
-// openIn opens a directory of an open directory.
+// openIn opens a subdirectory of an open directory.
 func (t *copyTree) openIn(above *handles.Handle, name sys.Name) (fd int, err error) {
 	return t.reserved(func() (int, error) { return t.disk.OpenDirIn(above.Fd, name) })
 }
 
-// reserved opens a descriptor, which is closed by closeDir, or after keep by handles.
+// reserved opens a descriptor. closeDir closes it, or handles after keep.
 func (t *copyTree) reserved(open func() (int, error)) (fd int, err error) {
 	t.handles.Reserve()
 	err = t.insist(retry.OpOpen, func() (err error) {
@@ -197,8 +196,8 @@ func (t *copyTree) openAlready(side *copySide) *handles.Handle {
 	return h
 }
 
-// keep makes a descriptor the open one of its side. If another worker was faster, it closes the
-// descriptor and returns the other one.
+// keep makes fd the open directory of its side. If another worker was faster, it closes fd and
+// returns the other's.
 func (t *copyTree) keep(side *copySide, fd int) *handles.Handle {
 	h := &handles.Handle{Fd: fd, Users: 1}
 	h.Drop = func() { t.closeDir(fd) }
@@ -238,8 +237,8 @@ func (t *copyTree) leave(n *copyNode, at end) {
 
 var dirAboveName = sys.Name("..\x00")
 
-// openAbove opens the directory above by way of this one, if it was closed. It is needed
-// next, and opening it by its own path may take as many calls as it is deep.
+// openAbove opens the parent directory through this one, if it was closed. The parent is needed
+// next, and opening it by its own path may take one call for each level.
 func (t *copyTree) openAbove(n *copyNode, at end) {
 	above := n.above
 	if above == nil {
@@ -256,7 +255,7 @@ func (t *copyTree) openAbove(n *copyNode, at end) {
 	defer t.handles.Rest(below)
 	fd, err := t.openIn(below, dirAboveName)
 	if err != nil {
-		return // the worker that needs it gets the error
+		return // the worker that needs the parent gets the error
 	}
 	if is, err := t.disk.StatFD(fd); err != nil || idOf(is) != above.sides[at].is {
 		t.closeDir(fd)

@@ -11,43 +11,43 @@ import (
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
 
-// File copies the regular file src to the file dst, with its permissions and times. It
-// follows a symbolic link, as src and as dst. It returns the result, and the result's
-// Err again, which is a [*Error].
+// File copies the regular file src to the file dst, with its permissions and times. It follows a
+// symbolic link, as src and as dst. It returns the result, and the result's Err again, which is a
+// [*Error].
 //
-// If the error is nil, dst holds all that src held, with its holes. It is durable, with its
-// name, if o.Atomic is set or the policy's Sync is not never. An existing file is replaced by
-// a rename, after all was written. Every open of dst finds the one or the other, also after
-// the process was killed. After an error, also that of an ended ctx, dst is as it was before,
-// unless the result's Outcome is uncertain. Then the new file is there and the sync of its
-// directory has failed. Without Atomic, a dst that was not there appears while it is being
-// written, and a process that is killed leaves a part of it. If a process is killed while it
-// replaces dst, or with Atomic, a temporary file may stay, whose name begins with .holdfast-. Its name
-// is random, so that File locks nothing. No call removes it: [All] does that, for its own. What can't be
-// removed after an error stays, and the error is [ErrLeftover] too.
+// If the error is nil, dst holds all bytes of src, with its holes. It is durable, with its name, if
+// o.Atomic is set or the policy's Sync is not never. An existing file is replaced by a rename after
+// the copy is complete: every open of dst finds the old file or the new one, also after the process
+// was killed. After an error, also of an ended ctx, dst is unchanged, unless the result's Outcome
+// is uncertain: then the new file is there and the sync of its directory has failed. Without
+// Atomic, a new dst is visible while it is being written, and a killed process leaves a part of it.
+// A process that is killed while it replaces dst, or with Atomic, may leave a temporary file, whose
+// name begins with .holdfast-. The name is random, so that File needs no lock. No call of File
+// removes it; [All] removes its own. If a temporary file can't be removed after an error, it stays,
+// and the error is [ErrLeftover] too.
 //
-// A dst without write permission is replaced as well: as with any rename, only its directory
-// must allow it.
+// A dst without write permission is replaced as well: as with any rename, only its directory must
+// permit it.
 //
-// Without o.Archive dst belongs to the caller. Its permissions let no user read it who could
-// not read src, or the dst that was there. It has the permissions of src, with these
-// exceptions. If it is not of the group of src, its group and others get what both had there.
-// If src has an access control list, they get what each user of the list had. They can read
-// what replaces a dst only if they could read that, and it has no list. A new dst has the list
-// that its directory gives to new files, within these permissions. Only that list may let
-// others read it. With o.Archive owner, group, permissions and list are those of src.
+// Without o.Archive dst belongs to the caller. Its permissions let no user read it who could not
+// read src, or the earlier dst. It has the permissions of src, with these exceptions. If its group
+// is not the group of src, its group and others get the permissions that both had in src. If src
+// has an access control list, they get the permissions that each user of the list had. They can
+// read a replaced dst only if they could read the earlier one, and the new dst has no list. A dst
+// that did not exist has the list that its directory gives to new files, within these permissions.
+// Only that list may let others read it. With o.Archive dst has the owner, group, permissions and
+// list of src.
 //
-// Bits that make a program run as its owner or group are kept only by o.Archive. What
-// src grew while it was copied is left out. Some files report a size of 0, such as those of
-// /proc: they are copied until they end. Room of src behind its end is not kept.
+// The setuid and setgid bits are kept only by o.Archive. Bytes that src gains while it is copied
+// are left out. A file that reports a size of 0, such as one in /proc, is copied to its end.
+// Allocated space of src after its end is not kept.
 //
-// A src that is no regular file is refused. It is opened to find that out, without waiting and
-// without becoming the terminal of the process. A stat before each open would cost regular
-// files more than all other calls that look at them.
+// A src that is not a regular file is refused. To find that out it is opened, without waiting and
+// without becoming the terminal of the process. A stat before each open would cost regular files
+// more than all other calls that read their attributes.
 //
-// Any number of goroutines may call File. It waits for the disk, in steps of some megabytes, and
-// looks at ctx between them. It waits up to a minute for another program to give back a lease
-// on src.
+// Any number of goroutines may call File. It waits for the disk in steps of some megabytes, and
+// checks ctx between them. It waits up to a minute for another program to release a lease on src.
 func File(ctx context.Context, dst, src string, o Options) (Result, error) {
 	return copyOne(ctx, sys.Disk{}, dst, src, o)
 }
@@ -66,7 +66,7 @@ func copyOne(ctx context.Context, d vfs.CopyDisk, dst, src string, o Options) (R
 	return r, r.Err
 }
 
-// copyTo copies one file by its paths, publishes the copy and makes it durable.
+// copyTo copies one file by paths, gives the copy its name and makes it durable.
 func (c *copier) copyTo(ctx context.Context, r *Result) error {
 	failed := func(op string, err error) error {
 		return &Error{Op: op, Source: r.Source, Destination: r.Destination, Offset: -1, Err: err}
@@ -110,7 +110,8 @@ func (c *copier) copyTo(ctx context.Context, r *Result) error {
 
 func (c *copier) durable() bool { return c.o.Atomic || c.o.Policy.Sync.Mode != holdfast.SyncNever }
 
-// spots names the two files. The destination's directory is opened if it is to be synced.
+// spots returns the copySpots of the two files. It opens the destination's directory if that must
+// be synced.
 func (c *copier) spots(r *Result) (to, from copySpot, err error) {
 	to, from = copySpot{dir: sys.AtCwd, path: r.Destination}, copySpot{dir: sys.AtCwd, path: r.Source}
 	if from.name, err = sys.NewName(r.Source); err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
 
-// openSource opens the source and refuses one that is no regular file.
+// openSource opens the source, and refuses one that is not a regular file.
 func (j *copyJob) openSource() error {
 	if err := j.stopped(); err != nil {
 		return err
@@ -25,7 +25,7 @@ func (j *copyJob) openSource() error {
 		}
 	}
 	if err != nil {
-		// Sockets can never be opened, nor can some devices: the error names what the source is.
+		// Sockets and some devices can't be opened: the error names the source's kind.
 		if j.from.dir == sys.AtCwd && errors.Is(err, syscall.ENXIO) {
 			if is, err := j.disk.StatPath(j.from.name); err == nil && is.Mode&vfs.KindMask != vfs.KindRegular {
 				return j.refuseSource(is)
@@ -48,7 +48,7 @@ func (j *copyJob) openSource() error {
 	return nil
 }
 
-// progressOf returns what reports to Progress how far one file is.
+// progressOf returns a function that reports the progress of one file to Progress.
 func (c *copier) progressOf(source string, size int64) func(n int64) {
 	began := time.Now()
 	var last time.Time
@@ -71,7 +71,7 @@ func (j *copyJob) openNow() error {
 	})
 }
 
-// isRegular reports whether the source's name is that of a regular file.
+// isRegular reports whether the source's name belongs to a regular file.
 func (j *copyJob) isRegular() bool {
 	var is sys.Stat
 	err := sys.Uninterrupted(func() (err error) {
@@ -85,13 +85,13 @@ func (j *copyJob) isRegular() bool {
 	return err == nil && is.Mode&vfs.KindMask == vfs.KindRegular
 }
 
-// longestLease is longer than a program may keep a lease on a file after another one opens the
-// file: 45 s, unless fs.lease-break-time says otherwise (proc_sys_fs(5)).
+// longestLease is longer than a program may keep a lease on a file after another program opens the
+// file: 45 s, unless fs.lease-break-time differs (proc_sys_fs(5)).
 const longestLease = time.Minute
 
-// openLeased opens a file that another program has a lease on. The first open has asked for the
-// lease: openLeased tries again until it is given back or taken away. An open(2) that waits
-// could not be ended with ctx.
+// openLeased opens a file on which another program has a lease. The first open has asked for the
+// lease, and openLeased tries again until it is released or broken. An open(2) that waits could not
+// be ended with ctx.
 func (j *copyJob) openLeased() error {
 	end := time.NewTimer(longestLease)
 	defer end.Stop()
@@ -132,10 +132,10 @@ func (j *copyJob) refuseSource(is sys.Stat) error {
 	}
 }
 
-// openDestination makes the file to be written. It gets a temporary name if a file
-// exists or the options ask for one, else its own.
+// openDestination creates the file to be written: under a temporary name if a file exists or the
+// options ask for one, else under its own.
 func (j *copyJob) openDestination() error {
-	// The mask of the source's access control list stands in the place of its group's permissions.
+	// With an access control list, the source's group permission bits are the list's mask.
 	if !j.o.Archive && j.was.Mode&0o077 != 0 {
 		var err error
 		j.list, err = j.attribute(j.in, permission.AccessList)
@@ -159,11 +159,11 @@ func (j *copyJob) openDestination() error {
 	case j.made.replaces || j.o.Atomic:
 		return j.openTemporary()
 	}
-	return j.opened(j.create(j.made.name)) // what a symbolic link leads to is not there
+	return j.opened(j.create(j.made.name)) // the target of a symbolic link does not exist
 }
 
-// create makes a file that was not there. With Archive or Resume only the caller may read it
-// until it has its owner and is whole. Else it has no permission that the finished copy lacks.
+// create makes a new file. With Archive or Resume only the caller may read it until it has its
+// owner and is complete. Otherwise it has no permission that the finished copy lacks.
 func (j *copyJob) create(name sys.Name) error {
 	perm := uint32(permission.Private)
 	if !j.o.Archive && !j.resumes() {
@@ -182,7 +182,7 @@ func (j *copyJob) opened(err error) error {
 	return nil
 }
 
-// lookAtCopy reads the attributes of the file that is written.
+// lookAtCopy reads the attributes of the file in writing.
 func (j *copyJob) lookAtCopy() (err error) {
 	if j.has, err = j.stat(j.out); err != nil {
 		return j.failed("stat", -1, err)
@@ -191,7 +191,7 @@ func (j *copyJob) lookAtCopy() (err error) {
 	return nil
 }
 
-// lookUp looks what is at the destination, with its access control list, and follows a
+// lookUp reads the attributes of the destination, with its access control list, and follows a
 // symbolic link.
 func (j *copyJob) lookUp() error {
 	old, err := j.statAs(j.made.name)
@@ -235,7 +235,7 @@ func (j *copyJob) lookUp() error {
 	return j.noList(err)
 }
 
-// statAs returns what a name in the destination's directory is.
+// statAs returns the attributes of a name in the destination's directory.
 func (j *copyJob) statAs(name sys.Name) (is sys.Stat, err error) {
 	err = sys.Uninterrupted(func() (err error) {
 		is, err = j.disk.Stat(j.made.dir, name)

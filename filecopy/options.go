@@ -8,28 +8,26 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// Options says how [File] and [All] work. The zero Options is safe and
-// useful: the fastest way that the kernel offers, permissions and times kept,
-// nothing synced.
+// Options configure [File] and [All]. The zero Options is safe and useful: the fastest method that
+// the kernel has, permissions and times kept, nothing synced.
 type Options struct {
-	// Policy says when copies are durable, by its Sync. That is never; each, every
-	// file by itself; or close, group and a period. These three make all files of the
-	// call durable, with their names, before it returns. Its Buffer is that of
-	// [ReadWrite], which 0 leaves to the package; its Flush says nothing here.
+	// Policy says by its Sync when copies are durable: never; each, every file by itself; or close,
+	// group or a period. These three make all files of the call durable, with their names, before
+	// it returns. Its Buffer is the buffer of [ReadWrite]; 0 leaves the size to the package. Its
+	// Flush has no effect.
 	Policy holdfast.Policy
 
-	// SyncWrites syncs after each write, as a file that is opened with O_SYNC does: the
-	// bytes of one are durable before the next are read. It needs [ReadWrite], and a Policy
-	// whose Sync is each; the Policy's Buffer is how much is written at a time.
+	// SyncWrites syncs after each write, like a file opened with O_SYNC: the bytes of one write are
+	// durable before the next are read. It needs [ReadWrite], and a Policy with sync=each; the
+	// Policy's Buffer is the size of a write.
 	SyncWrites bool
 
-	// Atomic writes every copy under another name in its directory, syncs it, renames
-	// it, and syncs the directory. After a power cut the name has either what it had
-	// before, or the whole copy. It is durable whatever the Policy says.
+	// Atomic writes every copy under another name in its directory, syncs it, renames it, and syncs
+	// the directory. After a power cut the name has the earlier file or the whole copy. It is
+	// durable under any Policy.
 	Atomic bool
 
-	// Method is the only way to copy that is tried; [Auto] takes the first that
-	// works, file by file.
+	// Method is the only method tried; [Auto] takes the first that works, file by file.
 	Method Method
 
 	// Archive keeps owners, extended attributes with access control lists, and the
@@ -41,36 +39,36 @@ type Options struct {
 	// it with its source.
 	Verify bool
 
-	// Resume keeps what an interrupted copy has made of a large file. The next call goes on
-	// with it if it is proven to equal the source's beginning.
+	// Resume keeps the part of a large file that an interrupted copy has made. The next call
+	// continues it if it equals the source's beginning, which it proves.
 	Resume bool
 
-	// KeepGoing copies the other files where one fails.
+	// KeepGoing copies the other files after a failure.
 	KeepGoing bool
 
-	// Workers is how many files are copied at a time; 0 is GOMAXPROCS.
+	// Workers is the number of files copied at a time; 0 is GOMAXPROCS.
 	Workers int
 
 	// Each is called for every file, link and directory that was copied, refused or failed.
-	// Progress is called at most 20 times a second with how far the call is. Both
-	// are called by one goroutine at a time and hold up the copying while they run. If one
-	// panics, the call ends as if ctx had ended, and then panics with the same
-	// in the caller's goroutine. A function of All must not call runtime.Goexit.
+	// Progress is called at most 20 times a second with the progress of the call. Both are called
+	// by one goroutine at a time and delay the copying while they run. If one panics, the call ends
+	// as if ctx had ended, and then panics with the same value in the caller's goroutine. A
+	// function of All must not call runtime.Goexit.
 	Each     func(Result)
 	Progress func(Progress)
 }
 
-// A Method is how a file's bytes get from one file to another.
+// A Method is a way to copy a file's bytes.
 type Method int
 
-// The methods. [Auto] shares the bytes if it can. Else it lets the server of a network file
-// system copy them, or splices them. It reads and writes what the kernel can't splice. It
-// reads and writes files of up to 64 KiB, which takes less time than to look for another way.
-// But it shares those that the page cache does not have (cachestat(2), Linux 6.5). On btrfs
-// it also shares those of [All], and those above 4 KiB of [File].
+// The methods. [Auto] shares the bytes if it can. Otherwise the server of a network file system
+// copies them, or the kernel splices them. Where that does not work, Auto reads and writes. It also
+// reads and writes files of up to 64 KiB, because finding another method takes longer. But it
+// shares small files that are not in the page cache (cachestat(2), Linux 6.5), and on btrfs the
+// small files of [All] and the ones above 4 KiB of [File].
 //
-// Note: sendfile(2) is no method. On local disks it copies in steps of 16 pages, which is
-// slower than a splice or a buffer.
+// Note: sendfile(2) is no method. On local disks it copies in steps of 16 pages, which is slower
+// than a splice or a buffer.
 const (
 	Auto      Method = iota
 	Reflink          // FICLONE, ioctl_ficlone(2): both files share the bytes on the disk
@@ -95,8 +93,7 @@ func (m Method) String() string {
 // mostWorkers keeps a mistyped number from starting millions of goroutines.
 const mostWorkers = 1 << 16
 
-// Validate returns an error that names the field and the value with which nothing
-// can be copied, or nil.
+// Validate returns nil, or an error that names the invalid field and its value.
 func (o Options) Validate() error {
 	if err := o.Policy.Validate(); err != nil {
 		return fmt.Errorf("copy: %w", err)

@@ -12,8 +12,8 @@ import (
 // progressEvery is the least time between two calls of Progress.
 const progressEvery = time.Second / 20
 
-// progress reports how far the call is until the function that it returns is called. That
-// function reports it once more.
+// progress reports the call's progress until the returned function is called, which reports it once
+// more.
 func (t *copyTree) progress() (end func()) {
 	if t.o.Progress == nil {
 		return func() {}
@@ -43,8 +43,8 @@ func (t *copyTree) progress() (end func()) {
 	}
 }
 
-// reportProgress reports how far the call is; whole says that all of it was done. The count
-// ahead may be behind, and files may have grown since: no total is below what is done.
+// reportProgress reports the call's progress; whole says that all was done. No total is below its
+// part done: the count ahead may be late, and files may have grown.
 func (r *copyReport) reportProgress(ahead *copyAhead, whole bool) {
 	p := Progress{
 		Files: int(r.files.Load()), Bytes: r.done.Load(),
@@ -60,8 +60,8 @@ func (r *copyReport) reportProgress(ahead *copyAhead, whole bool) {
 	r.progress(p)
 }
 
-// A copyAhead counts what there is to copy, ahead of the workers. It has one
-// directory open at a time, and keeps the names of the directories that it has not counted.
+// A copyAhead counts the files to copy, ahead of the workers. It has one directory open at a time,
+// and keeps the names of the directories not counted yet.
 type copyAhead struct {
 	t      *copyTree
 	files  atomic.Int64
@@ -89,13 +89,13 @@ func (a *copyAhead) walk(roots []*copyRoot) {
 	a.listed.Store(whole)
 }
 
-// An aheadLevel is a directory above the one that is being counted.
+// An aheadLevel is a directory above the current one.
 type aheadLevel struct {
-	id   fileID
-	kids []sys.Name
+	id      fileID
+	subdirs []sys.Name
 }
 
-// tree counts a tree, and reports whether it came to its end.
+// tree counts a tree, and reports whether it reached the end.
 func (a *copyAhead) tree(path string) bool {
 	name, err := sys.NewName(path)
 	if err != nil {
@@ -110,8 +110,8 @@ func (a *copyAhead) tree(path string) bool {
 	for len(levels) > 0 && !a.quit.Load() && a.t.ctx.Err() == nil {
 		level := &levels[len(levels)-1]
 		next := dirAboveName
-		if n := len(level.kids); n > 0 {
-			next, level.kids = level.kids[n-1], level.kids[:n-1]
+		if n := len(level.subdirs); n > 0 {
+			next, level.subdirs = level.subdirs[n-1], level.subdirs[:n-1]
 		} else if levels = levels[:len(levels)-1]; len(levels) == 0 {
 			break
 		}
@@ -119,7 +119,7 @@ func (a *copyAhead) tree(path string) bool {
 		if err != nil {
 			whole = false
 			if next == dirAboveName {
-				break // it is not known where we are
+				break // the current directory is unknown
 			}
 			continue
 		}
@@ -141,7 +141,7 @@ func (a *copyAhead) count(fd int) (level aheadLevel) {
 	if is, err := a.t.disk.StatFD(fd); err == nil {
 		level.id = idOf(is)
 	}
-	if a.t.crossings.isWayIn(level.id) {
+	if a.t.overlap.isWayIn(level.id) {
 		return level
 	}
 	for {
@@ -155,8 +155,8 @@ func (a *copyAhead) count(fd int) (level aheadLevel) {
 			switch {
 			case err != nil:
 			case is.Mode&vfs.KindMask == kindDir:
-				// A copy, because the names of a call share their memory.
-				level.kids = append(level.kids, sys.Name(strings.Clone(string(e.Name))))
+				// Clone: the names of a call share their memory.
+				level.subdirs = append(level.subdirs, sys.Name(strings.Clone(string(e.Name))))
 			default:
 				a.files.Add(1)
 				if is.Mode&vfs.KindMask == vfs.KindRegular {

@@ -19,7 +19,7 @@ const (
 	refusedCopy
 )
 
-// mostErrors is how many of the failures of a call its error holds.
+// mostErrors is the most failures in the error of a call.
 const mostErrors = 100
 
 // A copyReport adds up results, and reports them.
@@ -29,14 +29,14 @@ type copyReport struct {
 	began    time.Time
 	stop     func() // called after the first failure
 
-	done  atomic.Int64 // bytes of data and holes, also of files under way
+	done  atomic.Int64 // bytes of data and holes, including unfinished files
 	files atomic.Int64
 
 	mu     sync.Mutex
 	totals Totals
 	errs   []error
 	more   int
-	at     *copyNode // a file that is being copied
+	at     *copyNode // a file in progress
 	name   sys.Name
 }
 
@@ -50,7 +50,7 @@ func (r *copyReport) init(t *copyTree) {
 
 func (r *copyReport) dir(x Result) { r.add(dirCopy, x) }
 
-// add takes a result.
+// add adds a result.
 func (r *copyReport) add(kind copyKind, x Result) {
 	if kind != dirCopy {
 		r.files.Add(1)
@@ -101,7 +101,7 @@ func (r *copyReport) keepLocked(err error) {
 	}
 }
 
-// err joins what failed.
+// err joins the failures.
 func (r *copyReport) err(cause error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -115,7 +115,7 @@ func (r *copyReport) err(cause error) error {
 	return errors.Join(errs...)
 }
 
-// begins notes which file is copied now.
+// begins records the file that is copied now.
 func (r *copyReport) begins(n *copyNode, name sys.Name) {
 	if r.progress == nil {
 		return

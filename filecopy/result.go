@@ -8,41 +8,41 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// A Result says what became of one file, link or directory.
+// A Result is the result of copying one file, link or directory.
 type Result struct {
 	Source, Destination string
 
-	Size    int64         // of the source as it was copied
-	Copied  int64         // bytes of data that were moved; holes and shared bytes are not
-	Resumed int64         // bytes at the beginning that were there already, and proven equal
-	Method  Method        // that copied it, or its larger part; Auto if none had to
-	Elapsed time.Duration // all calls, with syncs and the reading back of its own
+	Size    int64         // the number of source bytes copied
+	Copied  int64         // bytes of data moved, without holes and shared bytes
+	Resumed int64         // bytes at the beginning that an earlier call had copied, proven equal
+	Method  Method        // the method that copied all or most bytes; Auto if none
+	Elapsed time.Duration // all calls, including its own syncs and reading back
 
-	Outcome  holdfast.Outcome // of the destination
-	Durable  bool             // with its name, when the call returned
+	Outcome  holdfast.Outcome // the destination's
+	Durable  bool             // durable with its name when the call returned
 	Verified bool             // read back from the disk, and equal
 
-	// NoJournal is a doubt about a durable copy, the one of files.Result.
+	// NoJournal is the same doubt about a durable copy as files.Result.NoJournal.
 	NoJournal bool
 
-	// Changed is true if the source grew, shrank or was written to meanwhile: the copy may
-	// then be of no single moment. It is as exact as the file's size and times, which the kernel
-	// sets in steps of some milliseconds. It is an error only if the file shrank.
+	// Changed is true if the source grew, shrank or was written to meanwhile: the copy may then mix
+	// several moments. It is as exact as the file's size and times, which the kernel sets in steps
+	// of some milliseconds. It is an error only if the file shrank.
 	Changed bool
 
 	Err error // a [*Error], or nil
 }
 
-// ErrLeftover says that a part of a copy that failed can't be removed. It is still there, under
-// its name or one that begins with .holdfast-.
+// ErrLeftover says that a part of a failed copy can't be removed. It is still there, under its name
+// or one that begins with .holdfast-.
 var ErrLeftover = errors.New("what was made of the copy can't be removed")
 
-// An Error says which call failed on which of the two files, and where.
+// An Error names the failed call, the file, and the offset.
 type Error struct {
 	Op          string // such as read, write, open, rename, verify, refuse
 	Source      string
 	Destination string
-	Offset      int64 // in the file, of the byte that could not be copied; -1: the call has none
+	Offset      int64 // the offset of the byte that could not be copied; -1: the call has none
 	Err         error
 }
 
@@ -59,23 +59,23 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Totals adds up the results of a call.
+// Totals are the sums of a call's results.
 type Totals struct {
-	Files, Dirs, Links int // that were copied; Links are symbolic links, and hard links of Archive
-	Refused            int // that are no file, directory or link
+	Files, Dirs, Links int // copied; Links are symbolic links, and with Archive hard links
+	Refused            int // names of other kinds
 	Failed             int
 	Size, Copied       int64 // bytes, as in Result
-	Changed            int   // files with a source that changed meanwhile
-	NoJournal          int   // durable ones with Result.NoJournal
+	Changed            int   // files whose source changed meanwhile
+	NoJournal          int   // durable copies with Result.NoJournal
 	Methods            map[Method]int
 	Elapsed            time.Duration
 }
 
-// Progress is how far a call is.
+// Progress is the progress of a call.
 type Progress struct {
 	Files, FilesTotal int   // FilesTotal grows while directories are still being read
 	Bytes, BytesTotal int64 // of data and holes
-	Listed            bool  // all sources were read: the totals stand
+	Listed            bool  // all sources were read: the totals are final
 	Elapsed           time.Duration
-	Source            string // a file that is being copied
+	Source            string // a file in progress
 }

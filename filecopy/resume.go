@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// resumeFrom is the size of a file that is worth resuming.
+	// resumeFrom is the least size of a file worth resuming.
 	resumeFrom = 1 << 20
 
 	partialSuffix = ".holdfast-partial"
@@ -27,8 +27,7 @@ const (
 // resumes reports whether an interrupted copy is kept.
 func (j *copyJob) resumes() bool { return j.o.Resume && j.was.Size >= resumeFrom }
 
-// partialName returns the name of an unfinished copy: hidden, and found again by the
-// name of what it is to be.
+// partialName returns the name of an unfinished copy: hidden, and derived from the final name.
 func partialName(name sys.Name) sys.Name {
 	base := filepath.Base(name.String())
 	partial := "." + base + partialSuffix
@@ -44,19 +43,19 @@ func digest(base string) string {
 	return strconv.FormatUint(sum.Sum64(), 36)
 }
 
-// openPartial opens what an interrupted copy has left, or makes it.
+// openPartial opens the partial file of an interrupted copy, or makes it.
 func (j *copyJob) openPartial() error {
 	j.made.temporary, j.made.partial = partialName(j.made.name), true
 	err := j.create(j.made.temporary)
 	if errors.Is(err, syscall.ENAMETOOLONG) {
-		// The names of some file systems are short: those of minix have 30 bytes.
+		// Some file systems have short names: minix has 30 bytes.
 		j.made.temporary = beside(j.made.name, sys.Name(temporary.Prefix+"p-"+digest(filepath.Base(j.made.name.String()))+"\x00"))
 		err = j.create(j.made.temporary)
 	}
 	switch {
 	case err == nil:
 		if err := j.lookAtCopy(); err != nil {
-			j.disk.Close(j.out) // it is removed
+			j.disk.Close(j.out) // it was removed
 			return j.undo(err)
 		}
 	case errors.Is(err, fs.ErrExist):
@@ -73,8 +72,8 @@ func (j *copyJob) openPartial() error {
 	return nil
 }
 
-// lockPartial keeps other copies from the file, where the file system has locks. Another
-// one may have finished it and given it its name since it was opened.
+// lockPartial locks the file against other copies, if the file system has locks. Another copy may
+// have completed and renamed it since it was opened.
 func (j *copyJob) lockPartial() error {
 	err := sys.Uninterrupted(func() error { return j.disk.Lock(j.out) })
 	if errors.Is(err, syscall.EAGAIN) {
@@ -95,8 +94,7 @@ func (j *copyJob) lockPartial() error {
 
 var errReplaced = errors.New("another copy has finished it or put another in its place meanwhile; copy again")
 
-// openOld opens what is there under the name of a partial copy, if it can be one: a
-// regular file of one name.
+// openOld opens an existing partial file, if it is a regular file with one name.
 func (j *copyJob) openOld() error {
 	name := j.made.temporary
 	is, err := j.statAs(name)
@@ -128,10 +126,10 @@ func (j *copyJob) openOld() error {
 	return nil
 }
 
-// mayOwn reports whether a partial copy belongs to the caller, or to the user that was to get
-// it. Any other user may have put it there, to own what becomes of it.
+// mayOwn reports whether a partial copy belongs to the caller, or to the user who gets the copy.
+// Any other user may have put it there, to own the result.
 func (j *copyJob) mayOwn(uid uint32) bool {
-	self := os.Geteuid() // -1: the system has no such numbers
+	self := os.Geteuid() // -1: the system has no user numbers
 	return self < 0 || uid == uint32(self) || j.o.Archive && uid == j.was.UID
 }
 
@@ -139,13 +137,13 @@ func (j *copyJob) notOurs(why string) error {
 	return j.refused("%s, in the directory of the destination, %s; move it away, or leave Resume out", filepath.Base(j.made.temporary.String()), why)
 }
 
-// resume proves how much of what an earlier copy has left is the source's beginning,
-// and cuts off the rest.
+// resume compares an earlier partial copy with the source's beginning, and cuts it off at the first
+// difference.
 func (j *copyJob) resume() error {
 	if !j.made.partial || j.has.Size == 0 {
 		return nil
 	}
-	j.done = min(j.has.Size, j.was.Size) // it stays, whatever comes
+	j.done = min(j.has.Size, j.was.Size) // the prefix stays, even after an error
 	proven, err := j.firstDifference(j.done)
 	if err != nil {
 		return err

@@ -13,32 +13,32 @@ import (
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
 
-// A copyRoot is a pair that was given.
+// A copyRoot is a pair of All.
 type copyRoot struct {
 	job   treeJob
-	above map[fileID]bool // the directories that its destination is in
-	size  int64           // of a file
-	mark  *copyMark       // of a directory
+	above map[fileID]bool // the directories above its destination
+	size  int64           // a file's size
+	mark  *copyMark       // a directory's mark
 }
 
-// copyPairs looks at the pairs, before anything is written.
+// copyPairs checks the pairs before anything is written.
 type copyPairs struct {
 	t      *copyTree
-	lender *copyNode // the last one
+	lender *copyNode // the last lender made
 	chain  map[fileID]bool
-	taken  map[takenName]string // by which source
-	need   map[uint64]*roomNeed // by the device
+	taken  map[takenName]string // the source of each destination
+	need   map[uint64]*roomNeed // by device
 }
 
-// A takenName is where a pair's destination is.
+// A takenName identifies a pair's destination.
 type takenName struct {
 	in   fileID
-	path string // of the directory, where the system does not report which it is
+	path string // the directory's path, where the system reports no file ID
 	name sys.Name
 }
 
-// look adds the pairs that can be copied to the roots, and reports the others. It returns an
-// error if the single files among them have no room.
+// look adds the valid pairs to the roots, and reports the others. It returns an error if the single
+// files among them need more space than is free.
 func (p *copyPairs) look(pairs iter.Seq2[string, string]) error {
 	for dst, src := range pairs {
 		if p.t.stopped() {
@@ -71,8 +71,8 @@ func (p *copyPairs) look(pairs iter.Seq2[string, string]) error {
 	return nil
 }
 
-// lastDir takes a path apart into a directory and a name in it. Where the path ends in
-// no name of its own it is all directory.
+// lastDir splits a path into a directory and a name in it. A path that ends in no name of its own
+// is all directory.
 func lastDir(path string) (dir, name string) {
 	trimmed := strings.TrimRight(path, separators())
 	if trimmed == "" {
@@ -85,7 +85,7 @@ func lastDir(path string) (dir, name string) {
 	return dir, name
 }
 
-// separators is what ends a directory's path.
+// separators returns the bytes that end a directory's path.
 func separators() string {
 	if os.PathSeparator == '/' {
 		return "/"
@@ -93,13 +93,13 @@ func separators() string {
 	return "/" + string(os.PathSeparator)
 }
 
-// root looks at one pair.
+// root checks one pair.
 func (p *copyPairs) root(dst, src string) (*copyRoot, error) {
 	name, err := sys.NewName(src)
 	if err != nil {
 		return nil, copyFailure(retry.OpOpen, err)
 	}
-	var is sys.Stat // of what the source's links lead to
+	var is sys.Stat // the target of the source's links
 	err = p.t.insist(retry.OpStat, func() (err error) {
 		is, err = p.t.disk.StatPath(name)
 		return err
@@ -155,8 +155,8 @@ func (p *copyPairs) resolve(path string) (to string, err error) {
 	return to, copyFailure(retry.OpResolve, err)
 }
 
-// lend returns a node for two directories from which single names are copied. Pairs that
-// follow each other in the same directories share one.
+// lend returns a node for two directories from which single names are copied. Consecutive pairs in
+// the same directories share one.
 func (p *copyPairs) lend(from, to string) (*copyNode, error) {
 	if n := p.lender; n != nil && n.sides[atSource].path == from && n.sides[atDestination].path == to {
 		return n, nil
@@ -187,7 +187,7 @@ func (p *copyPairs) lend(from, to string) (*copyNode, error) {
 	return n, nil
 }
 
-// above returns the directories that a destination is in, up to the root.
+// above returns the directories above a destination, up to the root.
 func (p *copyPairs) above(n *copyNode) (map[fileID]bool, error) {
 	chain := map[fileID]bool{n.sides[atDestination].is: true}
 	h, err := p.t.use(n, atDestination)
@@ -201,7 +201,7 @@ func (p *copyPairs) above(n *copyNode) (map[fileID]bool, error) {
 			p.t.closeDir(fd)
 		}
 		if err != nil {
-			return chain, nil // what can't be seen is left to be found on the way down
+			return chain, nil // directories that can't be read are checked on the way down
 		}
 		is, err := p.t.disk.StatFD(up)
 		if err != nil || idOf(is) == last || last == (fileID{}) {
@@ -213,8 +213,7 @@ func (p *copyPairs) above(n *copyNode) (map[fileID]bool, error) {
 	}
 }
 
-// fits refuses a destination that can't be one: because of what is there, or as it is the source or
-// in it.
+// fits refuses a destination that exists as another kind of file, or that is the source or in it.
 func (p *copyPairs) fits(lender *copyNode, is sys.Stat, to string, name sys.Name) error {
 	isDir := is.Mode&vfs.KindMask == kindDir
 	if isDir && p.chain[idOf(is)] && idOf(is) != (fileID{}) {
@@ -243,7 +242,7 @@ func (p *copyPairs) fits(lender *copyNode, is sys.Stat, to string, name sys.Name
 		return copyFailure(opRefuse, errors.New("source and destination are one file; name another destination"))
 	}
 	if isDir {
-		p.t.crossings.wayIn(idOf(there))
+		p.t.overlap.wayIn(idOf(there))
 	}
 	return nil
 }
@@ -257,8 +256,8 @@ func (p *copyPairs) newRoot(lender *copyNode, is sys.Stat, from, to sys.Name) *c
 		}
 		root.size = is.Size
 		root.job = treeJob{node: lender, names: []sys.DirEntry{{Name: from, Inode: is.Inode, Kind: vfs.KindRegular}}, as: to}
-		// The file system of the destination must have room for the file. Where it can share
-		// the source's bytes it may need none.
+		// The destination's file system must have space for the file, unless it can share the
+		// source's bytes.
 		on := lender.sides[atDestination].is.device
 		if on == is.Device && (p.t.o.Method == Auto || p.t.o.Method == Reflink) {
 			return root
@@ -283,7 +282,7 @@ func (p *copyPairs) newRoot(lender *copyNode, is sys.Stat, from, to sys.Name) *c
 	return root
 }
 
-// A roomNeed is the room that the single files of a call need on a file system.
+// A roomNeed is the space that the single files of a call need on a file system.
 type roomNeed struct {
 	files int
 	bytes int64

@@ -2,7 +2,7 @@ package filecopy
 
 import "fmt"
 
-// rough returns a size in the unit that people would choose, such as 9.5 MiB.
+// rough returns a size in a readable unit, such as 9.5 MiB.
 func rough(bytes int64) string {
 	value, unit := float64(bytes), -1
 	for value >= 1023.5 && unit < len(binaryUnits)-1 {
@@ -20,8 +20,8 @@ func rough(bytes int64) string {
 
 var binaryUnits = [...]string{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
 
-// tooLarge returns the size that is asked for and the size that is free as texts. If they would
-// be equal, both are in bytes.
+// tooLarge returns the needed and the free size as texts. If these would be equal, both are in
+// bytes.
 func tooLarge(asked, free int64) (askedText, freeText string) {
 	askedText, freeText = rough(asked), rough(free)
 	if askedText == freeText {

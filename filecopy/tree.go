@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
 
-// A copyTree is an All under way. Its workers take jobs from a stack, so that the
-// trees are walked depth first and few directories wait to be opened.
+// A copyTree is a running call of All. Its workers take jobs from a stack, so that trees are walked
+// depth first and few directories wait to be opened.
 type copyTree struct {
 	ctx     context.Context
 	o       Options
@@ -26,48 +26,47 @@ type copyTree struct {
 	links   hardLinks
 	marks   []*copyMark
 
-	crossings crossings
-	stop      atomic.Bool // nothing more is begun
+	overlap overlap
+	stop    atomic.Bool // nothing new is begun
 
-	mu      sync.Mutex
-	wake    sync.Cond
-	stack   []treeJob
-	roots   []*copyRoot // not begun
-	all     sync.WaitGroup
-	busy    int // workers that have a job, or look for the first
-	workers int
-	parked  int // readers that wait in the stack with their directory open
+	mu       sync.Mutex
+	wake     sync.Cond
+	stack    []treeJob
+	roots    []*copyRoot // not begun yet
+	all      sync.WaitGroup
+	busy     int // workers with a job, or starting
+	workers  int
+	deferred int // readers in the stack whose directory stays open
 
-	most, mostParked int // how many workers, and such readers, there may be
+	most, mostDeferred int // the limits of workers and deferred readers
 
-	hungry atomic.Int32 // workers that have no job
-	spare  sync.Pool    // of *dirReader
+	idleWorkers atomic.Int32 // workers without a job
+	spare       sync.Pool    // *dirReader values
 }
 
-// A treeJob is a directory that is to be opened, one that is to be read on, or some
-// names of one.
+// A treeJob is a directory to open, a directory to read further, or some names of one.
 type treeJob struct {
 	node   *copyNode
 	reader *dirReader
 	names  []sys.DirEntry
-	as     sys.Name // in the destination, of an only name; "" if it is the same
+	as     sys.Name // the destination name of a single name; "" if it is the same
 }
 
-// How the names of a directory are read, and divided among the workers.
+// The sizes by which names are read and divided among workers.
 const (
-	namesBuffer  = 32 << 10 // a call's names, some 1000
-	mostKids     = 1024     // directories that a directory has waiting while it is read on
-	mostParked   = 32       // readers that keep their directory open meanwhile; more read on instead
-	namesPerGift = 32       // names given to a worker that has none
+	namesBuffer     = 32 << 10 // names of one call, about 1000
+	mostSubdirs     = 1024     // subdirectories found before the rest of a directory is deferred
+	mostDeferred    = 32       // deferred readers with an open directory; others read on
+	namesPerHandoff = 32       // names handed to one idle worker
 )
 
 // A dirReader reads the names of a directory.
 type dirReader struct {
-	node  *copyNode
-	from  *handles.Handle
-	buf   []byte
-	names []sys.DirEntry
-	kids  []sys.Name
+	node    *copyNode
+	from    *handles.Handle
+	buf     []byte
+	names   []sys.DirEntry
+	subdirs []sys.Name
 }
 
 // moreWorkers starts workers until there are n.
@@ -80,7 +79,7 @@ func (t *copyTree) moreWorkers(n int) {
 	}
 }
 
-// work is a worker.
+// work runs one worker.
 func (t *copyTree) work() {
 	for {
 		j, ok := t.next()
@@ -90,7 +89,7 @@ func (t *copyTree) work() {
 		switch {
 		case j.reader != nil:
 			t.mu.Lock()
-			t.parked--
+			t.deferred--
 			t.mu.Unlock()
 			t.read(j.reader)
 		case j.names != nil:
@@ -102,7 +101,7 @@ func (t *copyTree) work() {
 	}
 }
 
-// next returns what to do next, or false when there is nothing left.
+// next returns the next job, or false when all are done.
 func (t *copyTree) next() (treeJob, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -126,13 +125,13 @@ func (t *copyTree) next() (treeJob, bool) {
 			t.workers--
 			return treeJob{}, false
 		}
-		t.hungry.Add(1)
+		t.idleWorkers.Add(1)
 		t.wake.Wait()
-		t.hungry.Add(-1)
+		t.idleWorkers.Add(-1)
 	}
 }
 
-// push leaves jobs to the first free worker.
+// push puts jobs on the stack for idle workers.
 func (t *copyTree) push(jobs ...treeJob) {
 	t.mu.Lock()
 	t.stack = append(t.stack, jobs...)
@@ -142,11 +141,11 @@ func (t *copyTree) push(jobs ...treeJob) {
 	}
 }
 
-// stopped reports whether nothing more is to be begun.
+// stopped reports whether nothing new may begin.
 func (t *copyTree) stopped() bool { return t.stop.Load() || t.ctx.Err() != nil }
 
-// read copies what is in a directory. When all names were read, it leaves the directories among
-// them to the first free workers. If these are many, it is read on when they are done.
+// read copies the files of a directory. When all names were read, it pushes the subdirectories for
+// other workers. If there are many, it defers the rest of the directory until they are done.
 func (t *copyTree) read(r *dirReader) {
 	n := r.node
 	for !t.stopped() {
@@ -161,7 +160,7 @@ func (t *copyTree) read(r *dirReader) {
 			t.endRead(r)
 			return
 		}
-		files := r.names[:0] // all that are no directories
+		files := r.names[:0] // every name except subdirectories
 		for _, e := range r.names {
 			if e.Kind == 0 {
 				if is, err := t.disk.Stat(r.from.Fd, e.Name); err == nil {
@@ -169,16 +168,16 @@ func (t *copyTree) read(r *dirReader) {
 				}
 			}
 			if e.Kind == kindDir {
-				// A copy, because the names of a call share their memory.
-				r.kids = append(r.kids, sys.Name(strings.Clone(string(e.Name))))
+				// Clone: the names of a call share their memory.
+				r.subdirs = append(r.subdirs, sys.Name(strings.Clone(string(e.Name))))
 			} else {
 				files = append(files, e)
 			}
 		}
-		// In the order of their inodes, which is about that on the disk.
+		// In inode order, which is about the order on the disk.
 		slices.SortFunc(files, func(a, b sys.DirEntry) int { return cmp.Compare(a.Inode, b.Inode) })
 		t.copyNames(n, files, "")
-		if len(r.kids) >= mostKids && t.park(r) {
+		if len(r.subdirs) >= mostSubdirs && t.deferDir(r) {
 			return
 		}
 	}
@@ -188,25 +187,25 @@ func (t *copyTree) read(r *dirReader) {
 	t.endRead(r)
 }
 
-// park leaves a directory to be read on when the directories that were found are done. It
-// returns false if too many stay open for that.
-func (t *copyTree) park(r *dirReader) bool {
+// deferDir pushes the rest of a directory below its subdirectories found so far. It returns false
+// if too many directories stay open for that.
+func (t *copyTree) deferDir(r *dirReader) bool {
 	t.mu.Lock()
-	if t.parked >= t.mostParked {
+	if t.deferred >= t.mostDeferred {
 		t.mu.Unlock()
 		return false
 	}
-	t.parked++
+	t.deferred++
 	t.mu.Unlock()
-	jobs := append(make([]treeJob, 0, len(r.kids)+1), treeJob{node: r.node, reader: r})
-	kids := r.kids
-	r.kids = nil // another may have the reader as soon as it is pushed
-	t.push(t.kidJobs(jobs, r.node, kids)...)
+	jobs := append(make([]treeJob, 0, len(r.subdirs)+1), treeJob{node: r.node, reader: r})
+	subdirs := r.subdirs
+	r.subdirs = nil // another worker may take the reader as soon as it is pushed
+	t.push(t.subdirJobs(jobs, r.node, subdirs)...)
 	return true
 }
 
-func (t *copyTree) kidJobs(jobs []treeJob, n *copyNode, kids []sys.Name) []treeJob {
-	for _, name := range kids {
+func (t *copyTree) subdirJobs(jobs []treeJob, n *copyNode, subdirs []sys.Name) []treeJob {
+	for _, name := range subdirs {
 		jobs = append(jobs, treeJob{node: newCopyNode(n, name)})
 	}
 	return jobs
@@ -214,23 +213,23 @@ func (t *copyTree) kidJobs(jobs []treeJob, n *copyNode, kids []sys.Name) []treeJ
 
 func (t *copyTree) endRead(r *dirReader) {
 	n := r.node
-	if len(r.kids) > 0 {
-		t.push(t.kidJobs(nil, n, r.kids)...)
+	if len(r.subdirs) > 0 {
+		t.push(t.subdirJobs(nil, n, r.subdirs)...)
 	}
 	t.handles.Rest(r.from)
 	r.node, r.from = nil, nil
 	clear(r.names[:cap(r.names)])
-	clear(r.kids)
-	r.names, r.kids = r.names[:0], r.kids[:0]
+	clear(r.subdirs)
+	r.names, r.subdirs = r.names[:0], r.subdirs[:0]
 	t.spare.Put(r)
 	t.done(n)
 }
 
-// lose reports that a directory's names can't be copied.
-func (t *copyTree) lose(n *copyNode, err error) {
+// fail reports that a directory's names can't be copied.
+func (t *copyTree) fail(n *copyNode, err error) {
 	n.cut.Store(true)
 	t.report.dir(t.failed(n, err))
 }
 
-// reportResult reports a result that will not change any more.
+// reportResult reports a final result.
 func (t *copyTree) reportResult(p copyPending) { t.report.add(p.kind, p.result) }

@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
 
-// evictTries is how often the kernel is asked to drop pages. It keeps pages on a
-// CPU's lists of new pages until it is asked again.
+// evictTries is the most requests to the kernel to drop pages. It keeps pages on a CPU's list of
+// new pages until it is asked again.
 const evictTries = 3
 
 // verify reads the copy back from the disk, and the source again, and compares them.
@@ -18,7 +18,7 @@ func (j *copyJob) verify() error {
 	if !j.o.Verify || !j.sync {
 		return nil
 	}
-	j.made.partial = false // a copy that was found wrong is not gone on with
+	j.made.partial = false // a wrong copy must not be resumed
 	if err := j.evict(); err != nil {
 		return j.failed("verify", -1, err)
 	}
@@ -35,7 +35,7 @@ func (j *copyJob) verify() error {
 	return nil
 }
 
-// evict proves that nothing of the copy is in the page cache.
+// evict drops the copy from the page cache, and fails unless no page is left.
 func (j *copyJob) evict() error {
 	cache, ok := j.disk.(vfs.PageCache)
 	if !ok {
@@ -88,7 +88,7 @@ func (j *copyJob) firstDifference(size int64) (int64, error) {
 	return -1, nil
 }
 
-// differAt returns where two different slices differ first.
+// differAt returns the index of the first difference of two slices.
 func differAt(a, b []byte) int {
 	for i := range min(len(a), len(b)) {
 		if a[i] != b[i] {

@@ -1,16 +1,16 @@
-// Package provetest crashes storage code in its own tests, and judges what is left by what the code
-// had acknowledged.
+// Package provetest crashes storage code in its own tests, and checks that acknowledged values
+// survive.
 //
-// A [Workload] says how the code is used. One function stores values in a directory and notes in a
-// [Log] what it begins and what is acknowledged. The other reads what is there. [Test] runs the first
-// as a process of its own, which is the same test program again. It crashes that process at any
-// moment, reads, and lets a new one continue. It tells
+// A [Workload] uses the code. Its Write stores values in a directory, and notes in a [Log] each
+// value that it begins to store and each that is acknowledged. Its Read reads the directory. [Test]
+// runs Write in a process of its own, which is the same test program again. It kills that process
+// at a random moment, calls Read, and lets a new process continue. It reports
 //
 //   - lost: a value was acknowledged, and an older one or none is there;
 //   - invented: a value is there that was never stored under its key;
-//   - unread: what a crash has left can't be read.
+//   - unread: Read fails after a crash.
 //
-// It does not know how the code works, and finds nothing that no crash shows.
+// It knows nothing of how the code works, and finds only faults that a crash shows.
 package provetest
 
 import (
@@ -35,28 +35,28 @@ import (
 	"github.com/holdfast-go/holdfast/internal/crash/syscallfault"
 )
 
-// A Workload is storage code as it is used.
+// A Workload is a use of storage code.
 type Workload struct {
-	// Write opens the store in dir, which may be empty or what a crash has left, and stores values
-	// until its process is killed. It may also return. An error fails the test, but for one after
-	// a system call that failed on purpose.
+	// Write opens the store in dir, which may be empty or left by a crash, and stores values until
+	// its process is killed. It may also return. An error fails the test, except after a system
+	// call that failed on purpose.
 	Write func(dir string, log *Log) error
-	// Read returns the values that are in dir by their keys. What has no value may be left out.
+	// Read returns the values in dir by their keys. A key without a value may be left out.
 	Read func(dir string) (map[string]string, error)
-	// Synced says that an acknowledged value is on the disk. Then a power cut must not take it either.
+	// Synced says that an acknowledged value is on the disk: then it must survive a power cut too.
 	Synced bool
-	// Time is about how long each kind of crash takes; 0 is a second.
+	// Time is the approximate time for each kind of crash; 0 is a second.
 	Time time.Duration
 }
 
-// Test crashes a workload in three subtests. Subtest kill kills its process (SIGKILL), which loses its
-// memory. Subtest fault lets system calls of it fail, be short or late; a sync that fails loses what it
-// was to keep. Subtest power, of what is Synced, kills it and takes away all that it has not synced.
-// The last two need Linux 5.9 on amd64 or arm64, and no root. They don't see writes and syncs through
-// mapped memory, nor io_uring.
+// Test crashes a workload in three subtests. Subtest kill kills its process (SIGKILL), which loses
+// its memory. Subtest fault makes its system calls fail, be short or late; a sync that fails loses
+// the bytes that it was to make durable. Subtest power, only if Synced, kills the process and drops
+// all bytes that it has not synced. The last two need Linux 5.9 on amd64 or arm64, and no root.
+// They don't see writes and syncs through mapped memory, nor io_uring.
 //
 // Each process runs this test program with -test.run for this test. So it also runs TestMain and
-// what comes before in the test. On failure the files are kept.
+// the code before Test in the test. On failure the files are kept.
 func Test(t *testing.T, w Workload) {
 	t.Helper()
 	p := start(t, w)
@@ -86,10 +86,10 @@ func Test(t *testing.T, w Workload) {
 	}
 }
 
-// role is in the environment of a process that runs a workload: the test, and the directory.
+// role is the environment variable of a process that runs a workload: the test, and the directory.
 const role = "HOLDFAST_PROVETEST"
 
-// start returns the program that a workload is, or is that program.
+// start returns the program that runs a workload, or runs it if this process is that program.
 func start(t *testing.T, w Workload) crash.Program {
 	t.Helper()
 	syscallfault.Launch()
@@ -119,13 +119,13 @@ func start(t *testing.T, w Workload) crash.Program {
 	}
 }
 
-// write is the process that is crashed. One without a directory does nothing.
+// write runs the workload in the process that is crashed. Without a directory it does nothing.
 func write(w Workload, dir string) {
 	if dir == "" {
 		os.Exit(0)
 	}
 	log := &Log{os.Stdout}
-	os.Stdout = os.Stderr // what the code prints is no note
+	os.Stdout = os.Stderr // standard output is for notes only
 	if err := w.Write(dir, log); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -133,8 +133,8 @@ func write(w Workload, dir string) {
 	os.Exit(0)
 }
 
-// judge returns the judge of a new directory. It does not read after every third crash: there the code
-// meets what a crash has left, and not what Read has made of that.
+// judge returns the judge of a new directory. It skips Read after every third crash: then the code
+// meets the remains of a crash, and not the result of a Read of them.
 func judge(read func(string) (map[string]string, error)) crash.Judge {
 	h, crashes := newHistory(), 0
 	return func(dir string, printed []byte) (t crash.Tally, v *crash.Violation, err error) {
@@ -161,31 +161,32 @@ func judge(read func(string) (map[string]string, error)) crash.Judge {
 	}
 }
 
-// A Log takes notes of what a workload does, outside of what is crashed. Any goroutine may use it.
+// A Log records the notes of a workload, outside the process that is crashed. Any goroutine may use
+// it.
 type Log struct{ out io.Writer }
 
-// Begin notes that a value is about to be stored under a key: from now on it may be there. The value
-// "" is none: the key is about to be removed. Values of one key are better different from each other,
-// and small.
+// Begin notes that a value is about to be stored under a key: from now on it may be there. The
+// value "" means that the key is about to be removed. Values of one key should differ from each
+// other, and be small.
 func (l *Log) Begin(key, value string) { l.note("begin", key, value) }
 
-// Ack notes that a value that was begun is acknowledged. From now on a crash must not take it, until
-// another value of the key is begun.
+// Ack notes that a begun value is acknowledged. From now on a crash must not take it, until another
+// value of the key is begun.
 func (l *Log) Ack(key, value string) { l.note("ack", key, value) }
 
 func (l *Log) note(what, key, value string) {
 	if _, err := fmt.Fprintf(l.out, "%s %q %q\n", what, key, value); err != nil {
-		panic(err) // nothing can be judged without it
+		panic(err) // the judge needs every note
 	}
 }
 
-// A history is what was noted of each key since it was last read.
+// A history holds the notes of each key since the last read.
 type history struct {
 	puts  map[string][]put
-	clock int // how many notes
+	clock int // number of notes
 }
 
-// A put is a value that was begun at a time and acknowledged at another.
+// A put is a value with the times of its begin and its acknowledgement.
 type put struct {
 	value        string
 	begun, acked int
@@ -195,7 +196,7 @@ const pending = math.MaxInt
 
 func newHistory() *history { return &history{puts: map[string][]put{}} }
 
-// of returns the puts of a key. The first is what was there before.
+// of returns the puts of a key. The first is the value that was there before.
 func (h *history) of(key string) []put {
 	if h.puts[key] == nil {
 		h.puts[key] = []put{{}}
@@ -203,8 +204,8 @@ func (h *history) of(key string) []put {
 	return h.puts[key]
 }
 
-// extend adds the notes of a run, and returns how many values they acknowledge. The last note may be
-// cut off.
+// extend adds the notes of a run, and returns the number of values they acknowledge. The last note
+// may be cut off.
 func (h *history) extend(notes []byte) (acknowledged int64, err error) {
 	for line := range bytes.Lines(notes) {
 		what, rest, _ := strings.Cut(string(line), " ")
@@ -233,8 +234,9 @@ func (h *history) extend(notes []byte) (acknowledged int64, err error) {
 	return acknowledged, nil
 }
 
-// judge judges what was read. A value may be there if it was begun, and no value was both begun after its
-// acknowledgement and acknowledged itself. Of values that are stored at the same time, any may be the last.
+// judge checks the values that Read returned. A value may be there if it was begun, and no value
+// was both begun after its acknowledgement and acknowledged itself. Of values stored at the same
+// time, any may be the last.
 func (h *history) judge(found map[string]string) *crash.Violation {
 	for _, key := range slices.Sorted(maps.Keys(h.puts)) {
 		is, newest := found[key], put{}
@@ -275,7 +277,7 @@ func text(value string) string {
 	return fmt.Sprintf("the older %q", value)
 }
 
-// restart forgets all but what was read, which must stay.
+// restart forgets all but the values that were read, which must survive the next crash.
 func (h *history) restart(found map[string]string) {
 	*h = *newHistory()
 	for key, value := range found {

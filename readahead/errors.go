@@ -2,11 +2,11 @@ package readahead
 
 import "fmt"
 
-// An Error says that a read of the source failed, and at which offset. The Reader
-// returned all bytes before Offset first.
+// An Error reports a failed read of the source and its offset. The Reader returned all bytes before
+// Offset first.
 type Error struct {
 	Path   string // the file's name, or "" if it has none
-	Offset int64  // how many bytes the source returned before it failed
+	Offset int64  // number of bytes that the source returned before it failed
 	Err    error  // the source's error
 }
 

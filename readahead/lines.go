@@ -8,17 +8,16 @@ import (
 	"iter"
 )
 
-// ErrLineTooLong is the cause of ReadLine's error for a line longer than the MaxLine of
-// the [Options]. Nothing of the line is consumed: Read and the other methods can still
-// read it.
+// ErrLineTooLong is the cause of ReadLine's error for a line longer than the MaxLine of the
+// [Options]. The line is not consumed: Read and the other methods can still read it.
 var ErrLineTooLong = errors.New("line is too long")
 
-// ReadLine reads a line and returns it without its ending, "\n" or "\r\n". A last
-// line without an ending is a line too, unless it is empty.
+// ReadLine reads a line and returns it without its ending, "\n" or "\r\n". A last line without an
+// ending is a line too, unless it is empty.
 //
-// If the source fails in the middle of a line, ReadLine returns the part before the
-// failure with the [Error]. From then on it returns the error alone. So a line without an
-// error is complete, or ends where the source does.
+// If the source fails in the middle of a line, ReadLine returns the part before the failure with
+// the [Error]. From then on it returns the error only. So a line without an error is complete, or
+// ends at the end of the source.
 func (r *Reader) ReadLine() (line []byte, err error) {
 	unread := r.view[r.pos:]
 	if i := bytes.IndexByte(unread, '\n'); i >= 0 && i <= r.maxLine {
@@ -47,7 +46,7 @@ func (r *Reader) readLongLine() (line []byte, err error) {
 	}
 }
 
-// lastLine returns what is left before the error.
+// lastLine returns the bytes left before the error.
 func (r *Reader) lastLine(err error) (line []byte, _ error) {
 	line = r.view[r.pos:]
 	r.pos = len(r.view)
@@ -64,9 +63,9 @@ func withoutCR(line []byte) []byte {
 	return line
 }
 
-// Lines returns the lines of ReadLine, to range over. An error comes last, with the part
-// of the line before it; the end of the source is no error. If a loop ends early, it has
-// consumed the lines that it got.
+// Lines returns an iterator over the lines of ReadLine. An error comes last, with the part of the
+// line before it; the end of the source is no error. A loop that ends early has consumed the lines
+// that it got.
 func (r *Reader) Lines() iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		for {

@@ -1,5 +1,5 @@
-// Package readahead reads a file or another source by bytes, lines or blocks, and reads
-// ahead where that gains. Start with [Open] or [NewReader].
+// Package readahead reads a file or another source by bytes, lines or blocks, and reads ahead if
+// that is faster. Start with [Open] or [NewReader].
 package readahead
 
 import (
@@ -13,23 +13,22 @@ import (
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
-// Options say how a [Reader] reads. The zero value is safe, and fast for
-// files that are read from one end to the other.
+// Options configure a [Reader]. The zero value is safe, and fast for files that are read from start
+// to end.
 type Options struct {
-	// Buffer is how many bytes the Reader asks the source for at once; 0 is 256 KiB.
-	// A smaller file gets a smaller buffer.
+	// Buffer is the size of the Reader's reads; 0 is 256 KiB. A smaller file gets a smaller buffer.
 	Buffer holdfast.Size
 
 	// MaxLine is the longest line that ReadLine and Lines return, without its "\n"; 0 is
 	// 64 MiB. Their memory grows to about twice the longest line of the source.
 	MaxLine holdfast.Size
 
-	// ReadAhead says what reads the next block: the caller, or a goroutine.
+	// ReadAhead says who reads the next block: the caller, or a goroutine.
 	ReadAhead Mode
 
-	// DropBehind asks the kernel to drop from the page cache what was read. So reading a
-	// large file once does not push out pages that are read often. It also drops pages
-	// that were cached before. It has an effect on regular files on Linux alone.
+	// DropBehind asks the kernel to drop bytes from the page cache after they were read. So reading
+	// a large file once does not push out pages that are read often. It also drops pages that were
+	// cached before. It works for regular files on Linux only.
 	DropBehind bool
 }
 
@@ -68,64 +67,63 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// A Reader reads a file, or another [io.Reader], from its position to its end: by
-// bytes, lines, blocks, or as an io.Reader. These may be mixed; each goes on where the
-// last one stopped, and no byte is read twice or left out.
+// A Reader reads a file, or another [io.Reader], from its position to its end: by bytes, lines,
+// blocks, or as an io.Reader. These may be mixed; each continues where the last one stopped, and no
+// byte is read twice or left out.
 //
-// A Reader is for one goroutine at a time. A call blocks as long as the source's
-// Read does. In steady state it allocates nothing.
+// A Reader is for one goroutine at a time. A call blocks as long as the source's Read does. In
+// steady state it does not allocate.
 //
-// A slice of ReadLine, Lines, Blocks or Peek lies in the Reader's memory. It is valid
-// until the next call of any method, and must not be changed.
+// A slice of ReadLine, Lines, Blocks or Peek aliases the Reader's memory. It is valid until the
+// next call of any method, and must not be changed.
 //
-// Errors: the end is a bare [io.EOF]. Any other error of the source is an [Error] with
-// its offset. Every call returns it after all bytes before it, and the Reader reads the
-// source no more. If the source's Read panics, or ends its goroutine, so does the call that
-// needs its bytes, also where a goroutine reads ahead. Later calls return an Error that says so.
+// Errors: the end is a bare [io.EOF]. Any other error of the source is an [Error] with its offset.
+// The Reader returns all bytes before it first, then the error at every call, and does not read the
+// source again. If the source's Read panics, or ends its goroutine, so does the call that needs its
+// bytes, even if a goroutine reads ahead. Later calls return an Error that says so.
 //
-// A file that shrinks while it is read ends early, and one that grows may end
-// late; neither is an error.
+// A file that shrinks while it is read ends early, and one that grows may end late; neither is an
+// error.
 //
 // A Reader must be closed. No goroutine is left after Close.
 type Reader struct {
-	// view[pos:] was read and not consumed yet. These two come first, and pos is an index
-	// that is not cut off from view: else ReadByte is too large to be inlined.
+	// view[pos:] holds the unconsumed bytes. These two fields come first, and pos is an index into
+	// view and not cut off from it: otherwise ReadByte is too large to be inlined.
 	view []byte
 	pos  int
 
-	// low is how far UnreadByte may take pos back.
+	// low is the least pos that UnreadByte may restore.
 	low int
 
-	// err is what comes after view, nil while that is not known.
+	// err is the error after view, nil while it is not known.
 	err error
 
-	block   int // how many bytes are asked of the source at once
-	head    int // the room before a block in mem
-	most    int // what Peek gives at most
+	block   int // the size of a read of the source
+	head    int // the size of the room before a block in mem
+	most    int // the most bytes that Peek returns
 	maxLine int
 	source  source
 
-	// mem is a block with room before it for the rest of the last block. So a line or a
-	// Peek across both is one slice. The slice view lies in mem, in long if that room is
-	// too small, or in single.
+	// mem is a block with room before it for the rest of the last block, so a line or a Peek across
+	// both is one slice. view lies in mem, in long if that room is too small, or in single.
 	mem    []byte
 	long   []byte
 	single [1]byte
 
 	pace  pace
-	ahead *ahead // nil where the caller reads
+	ahead *ahead // nil while the caller reads
 
 	closed   bool
 	closeErr error
-	last     error // what Err said before Close
+	last     error // the value of Err before Close
 }
 
-// NewReader returns a Reader that reads r from its position. The Reader closes r in
-// Close if r is an [io.Closer]. Until then nothing else may read r: the Reader reads
-// more of it than it has returned.
+// NewReader returns a Reader that reads r from its position. Close closes r if it is an
+// [io.Closer]. Until then nothing else may read r: the Reader reads more of it than it has
+// returned.
 //
-// If the options are invalid, every call but Close returns an error that says so, unless it
-// is for no bytes.
+// If the options are invalid, every call except Close returns an error that says so, unless it asks
+// for 0 bytes.
 func NewReader(r io.Reader, o Options) *Reader {
 	if err := o.validate(); err != nil {
 		return &Reader{source: source{reader: r}, most: math.MaxInt, err: fmt.Errorf("holdfast: %w", err)}
@@ -134,7 +132,7 @@ func NewReader(r io.Reader, o Options) *Reader {
 	s, remaining := newSource(r, o.DropBehind)
 	block := int(o.Buffer)
 	if remaining > 0 {
-		// One more byte than it has finds the end in the same Read.
+		// One byte more than the file has finds its end in the same Read.
 		block = int(min(o.Buffer, max(smallestBlock, holdfast.Size(remaining)+1)))
 	}
 	return &Reader{
@@ -159,9 +157,9 @@ func Open(path string, o Options) (*Reader, error) {
 	return NewReader(f, o), nil
 }
 
-// Read reads up to len(p) bytes. If the Reader holds some, it returns these without a
-// Read of the source. If it holds none and p is as large as its buffer, the source reads
-// into p and nothing is copied.
+// Read reads up to len(p) bytes. If the Reader holds bytes, it returns them without a Read of the
+// source. If it holds none and p is as large as its buffer, the source reads into p and nothing is
+// copied.
 func (r *Reader) Read(p []byte) (n int, err error) {
 	if r.pos == len(r.view) {
 		switch {
@@ -181,7 +179,7 @@ func (r *Reader) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// readBypassing lets the source read into p, past the Reader's memory.
+// readBypassing reads from the source into p, past the Reader's memory.
 func (r *Reader) readBypassing(p []byte) (n int, err error) {
 	n, err = r.read(p)
 	r.err = err
@@ -193,10 +191,10 @@ func (r *Reader) readBypassing(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// ReadByte reads one byte; with an error it is 0.
+// ReadByte reads one byte; with an error it returns 0.
 //
-// The compiler inlines it, and a test checks that. For this fill leaves a byte to read
-// even where there is none.
+// The compiler inlines it, and a test checks that. For this, fill leaves a byte in view even on an
+// error.
 func (r *Reader) ReadByte() (c byte, err error) {
 	if r.pos == len(r.view) {
 		err = r.fill()
@@ -206,7 +204,7 @@ func (r *Reader) ReadByte() (c byte, err error) {
 	return
 }
 
-// fill puts a byte into view for ReadByte; on an error it is a 0 that does not count.
+// fill puts a byte into view for ReadByte; on an error the byte is 0 and not part of the source.
 func (r *Reader) fill() error {
 	err := r.more()
 	if err != nil {
@@ -216,12 +214,11 @@ func (r *Reader) fill() error {
 	return err
 }
 
-// UnreadByte takes back the last byte that was consumed, by whatever call. It succeeds
-// once after a ReadByte without an error. If the byte is no longer in memory it returns
-// [bufio.ErrInvalidUnreadByte].
+// UnreadByte unreads the last byte consumed by any call. It succeeds once after a ReadByte without
+// an error. If the byte is no longer in memory it returns [bufio.ErrInvalidUnreadByte].
 func (r *Reader) UnreadByte() error {
 	if r.pos <= r.low {
-		if r.most == math.MaxInt { // it is closed, or the options are invalid
+		if r.most == math.MaxInt { // the Reader is closed, or its options are invalid
 			return r.err
 		}
 		return bufio.ErrInvalidUnreadByte
@@ -230,9 +227,8 @@ func (r *Reader) UnreadByte() error {
 	return nil
 }
 
-// Peek returns the next n bytes and does not consume them. If there are fewer it
-// returns these, and the error that comes after them. At most, n may be the
-// Buffer of the options. For more it returns an error that wraps
+// Peek returns the next n bytes without consuming them. If fewer are left it returns these and the
+// error after them. If n is larger than the Buffer of the options, it returns an error that wraps
 // [bufio.ErrBufferFull].
 func (r *Reader) Peek(n int) ([]byte, error) {
 	switch {
@@ -249,8 +245,8 @@ func (r *Reader) Peek(n int) ([]byte, error) {
 	return r.view[r.pos : r.pos+n : r.pos+n], nil
 }
 
-// Discard consumes the next n bytes, and returns how many there were: n, or
-// fewer with the error that comes after them.
+// Discard consumes the next n bytes and returns their number: n, or fewer with the error after
+// them.
 func (r *Reader) Discard(n int) (discarded int, err error) {
 	if n < 0 {
 		return 0, fmt.Errorf("holdfast: discard of %d bytes: %w", n, bufio.ErrNegativeCount)
@@ -268,9 +264,8 @@ func (r *Reader) Discard(n int) (discarded int, err error) {
 	}
 }
 
-// WriteTo writes all that is left to w, a block at a time, and returns how many bytes
-// that were. At the end of the source the error is nil. If w fails, the bytes that it
-// did not take are not consumed.
+// WriteTo writes all remaining bytes to w, block by block, and returns their number. At the end of
+// the source the error is nil. If w fails, the bytes that it did not take are not consumed.
 func (r *Reader) WriteTo(w io.Writer) (n int64, err error) {
 	for {
 		for r.buffered() > 0 {
@@ -293,8 +288,8 @@ func (r *Reader) WriteTo(w io.Writer) (n int64, err error) {
 	}
 }
 
-// Err returns the error that ended the reading. It is nil before that, and at the end of
-// the source. Close does not change what it returns.
+// Err returns the error that ended the reading. It is nil before that, and at the end of the
+// source. After Close it returns the same as before.
 func (r *Reader) Err() error {
 	if r.closed {
 		return r.last
@@ -312,14 +307,13 @@ func notEOF(err error) error {
 	return err
 }
 
-// Close ends the background, closes the source if it is an [io.Closer], and
-// returns the error of that. A second Close returns the same. Every other call but Err
-// returns an error that wraps os.ErrClosed from then on, unless it is for no bytes.
+// Close stops the background goroutine, closes the source if it is an [io.Closer], and returns the
+// error of that. A second Close returns the same error. Every later call except Err returns an
+// error that wraps os.ErrClosed, unless it asks for 0 bytes.
 //
-// If a Read is under way in the background, Close waits for it. A Read of a regular file
-// ends by itself. Close ends a Read of a pipe, a socket or another source with deadlines
-// at once. Other sources are read in the background only with [Always], and their Reads
-// may take long.
+// Close waits for a Read in the background. A Read of a regular file ends by itself. Close ends a
+// Read of a pipe, a socket or another source with deadlines at once. Other sources are read in the
+// background only with [Always], and their Reads may take long.
 func (r *Reader) Close() error {
 	if r.closed {
 		return r.closeErr
@@ -333,7 +327,7 @@ func (r *Reader) Close() error {
 	return r.closeErr
 }
 
-// end stops the background and closes the source, in the order that ends a Read soonest.
+// end stops the background goroutine and closes the source, in the order that ends a Read soonest.
 func (r *Reader) end() error {
 	if r.ahead == nil {
 		return r.source.close()

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// more puts the next bytes of the source behind those that are not consumed, all
-// as one slice. On an error there are none, and what is not consumed stays.
+// more reads the next bytes of the source to the end of the view, as one slice with the unconsumed
+// bytes. After an error the unconsumed bytes stay.
 func (r *Reader) more() error {
 	if r.err != nil {
 		return r.err
@@ -27,13 +27,13 @@ func (r *Reader) more() error {
 	return r.got(n, err)
 }
 
-// read reads the source where no goroutine does.
+// read reads the source in the calling goroutine.
 func (r *Reader) read(p []byte) (n int, err error) {
-	defer func() { r.err = r.source.failed }() // its panic goes through
+	defer func() { r.err = r.source.failed }() // a panic of the source passes through
 	return r.source.read(p)
 }
 
-// got adds n bytes behind the view, and keeps the error that comes after them.
+// got appends n bytes to the view, and keeps the error that comes after them.
 func (r *Reader) got(n int, err error) error {
 	r.view = r.view[:len(r.view)+n]
 	r.err = err
@@ -43,8 +43,7 @@ func (r *Reader) got(n int, err error) error {
 	return nil
 }
 
-// makeRoom moves the view so that the source can be read into the memory behind
-// it: at least half a block.
+// makeRoom moves the view so that at least half a block of memory follows it.
 func (r *Reader) makeRoom() {
 	switch room := cap(r.view) - len(r.view); {
 	case r.buffered() > 0 && 2*room >= r.block:
@@ -56,14 +55,14 @@ func (r *Reader) makeRoom() {
 	}
 }
 
-// holdBlock makes sure that the Reader has a block of memory of its own.
+// holdBlock allocates the Reader's block of memory if there is none.
 func (r *Reader) holdBlock() {
 	if r.mem == nil {
 		r.mem = make([]byte, r.head+r.block)
 	}
 }
 
-// take is more where a goroutine reads ahead.
+// take is more when a goroutine reads ahead.
 func (r *Reader) take() error {
 	b := r.ahead.take()
 	if b.died {
@@ -76,7 +75,7 @@ func (r *Reader) take() error {
 	data := b.mem[r.head : r.head+b.n]
 	switch room := cap(r.view) - len(r.view); {
 	case r.buffered() > len(data) && room >= len(data):
-		// Less is copied this way: many short reads don't move a long line again and again.
+		// This copies less: many short reads don't move a long line again and again.
 		copy(r.view[len(r.view):cap(r.view)], data)
 		r.ahead.give(b.mem)
 	case r.buffered() <= r.head:
@@ -91,8 +90,8 @@ func (r *Reader) take() error {
 	return r.got(b.n, b.err)
 }
 
-// moveBefore moves what is not consumed before the block in mem. If there is room, it
-// moves the byte before it too, for UnreadByte.
+// moveBefore moves the unconsumed bytes to the room before the block in mem. If there is room, it
+// moves the byte before them too, for UnreadByte.
 func (r *Reader) moveBefore(mem []byte) {
 	unread := r.buffered()
 	kept := r.view[r.pos:]
@@ -104,8 +103,8 @@ func (r *Reader) moveBefore(mem []byte) {
 	r.view = mem[:r.head]
 }
 
-// lengthen moves what is not consumed to memory of its own, with room for a block
-// behind it. That memory at least doubles, so a line is copied twice at most.
+// lengthen moves the unconsumed bytes to new memory with room for a block after them. That memory
+// at least doubles, so a line is copied twice at most.
 func (r *Reader) lengthen() {
 	unread := r.view[r.pos:]
 	if cap(r.long)-len(unread) < r.block {
@@ -115,8 +114,8 @@ func (r *Reader) lengthen() {
 	r.view, r.pos, r.low = r.long[:n], 0, 0
 }
 
-// ahead is a goroutine that reads the next block while the caller works on this one.
-// It shares two blocks of memory with the caller, and so is one ahead.
+// ahead is a goroutine that reads the next block while the caller works on the current one. It
+// shares two blocks of memory with the caller.
 type ahead struct {
 	full    chan loaded
 	empty   chan []byte
@@ -124,18 +123,18 @@ type ahead struct {
 	done    chan struct{}
 }
 
-// A loaded block has n bytes in mem, behind the room before it.
+// A loaded block has n bytes in mem, after the room at its head.
 type loaded struct {
 	mem []byte
 	n   int
-	err error // what comes after them
+	err error // the error after the bytes
 
-	died  bool // the goroutine, by what the source did: the caller does the same
-	cause any  // what the source panicked with; nil: it called runtime.Goexit
+	died  bool // the source ended the goroutine: the caller ends too
+	cause any  // the panic value; nil: runtime.Goexit
 }
 
-// startAhead gives the source to a goroutine until done is closed. The caller has the
-// other block of memory.
+// startAhead starts a goroutine that owns the source until done is closed. The caller has the other
+// block of memory.
 func startAhead(s *source, head, block int) *ahead {
 	// Each channel has room for both blocks, so no send ever waits.
 	a := &ahead{full: make(chan loaded, 2), empty: make(chan []byte, 2), done: make(chan struct{})}
@@ -144,7 +143,7 @@ func startAhead(s *source, head, block int) *ahead {
 		defer close(a.done)
 		ended := false
 		defer func() {
-			if !ended { // not the whole program, for which no caller could recover
+			if !ended { // recover, or the panic would end the whole program
 				a.full <- loaded{died: true, cause: recover(), err: s.failed}
 			}
 		}()
@@ -154,7 +153,7 @@ func startAhead(s *source, head, block int) *ahead {
 	return a
 }
 
-// run reads a block for each that is empty.
+// run reads into each block that the caller gives.
 func (a *ahead) run(s *source, head int) {
 	for mem := range a.empty {
 		if a.stopped.Load() {
@@ -171,20 +170,20 @@ func (a *ahead) run(s *source, head int) {
 // take waits for the next block. It must not be called after an error.
 func (a *ahead) take() loaded { return <-a.full }
 
-// give hands back unused memory, one block for each taken.
+// give returns a block of memory, once for each take.
 func (a *ahead) give(mem []byte) { a.empty <- mem }
 
-// stop lets no other Read begin. It must be called once, and no give may follow it.
+// stop prevents further Reads. It must be called once, and no give may follow it.
 func (a *ahead) stop() {
 	a.stopped.Store(true)
 	close(a.empty)
 }
 
-// wait waits until the Read that is under way has ended.
+// wait waits until the Read in flight has ended.
 func (a *ahead) wait() { <-a.done }
 
-// pace finds out whether a read in the background gains. It measures the times of reads
-// and the times between them, for each block: only the shorter of the two can be saved.
+// pace decides whether reading in the background gains. It measures, for each block, the time of
+// the read and the time until the next read: only the shorter one can be saved.
 type pace struct {
 	mode     Mode
 	measures bool
@@ -195,11 +194,11 @@ type pace struct {
 }
 
 const (
-	// paceBlocks is how many blocks are looked at together.
+	// paceBlocks is the number of blocks of one measurement.
 	paceBlocks = 8
 
-	// worthAhead is the least gain for a block. A hand-over of a block to another CPU
-	// takes 5 to 10 µs, or about 20 with the bytes that left the near cache.
+	// worthAhead is the least gain per block. To hand a block to another CPU takes 5 to 10 µs, or
+	// about 20 µs with the bytes that left the near cache.
 	worthAhead = 50 * time.Microsecond
 )
 
@@ -220,7 +219,7 @@ func (p *pace) wantsAhead(offset int64, block int) bool {
 	return gain >= worthAhead
 }
 
-// reads and hasRead are called before and after a read by the caller.
+// reads and hasRead are called before and after a read in the calling goroutine.
 func (p *pace) reads() {
 	if !p.measures {
 		return

@@ -11,19 +11,18 @@ import (
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
-// source is what a Reader reads, with what newSource has found out about it. One
-// goroutine at a time uses it: the Reader's, or the one that reads ahead.
+// source is the reader below a Reader, and the properties that newSource found. One goroutine at a
+// time uses it: the caller's, or the one that reads ahead.
 type source struct {
 	reader  io.Reader
 	path    string // the file's name, or ""
 	regular bool   // a file whose Reads end by themselves
-	offset  int64  // how many bytes it gave
+	offset  int64  // number of bytes read so far
 	behind  behind
-	failed  error // what a call returns after its Read has panicked, or ended the goroutine
+	failed  error // the error of calls after its Read has panicked or ended the goroutine
 }
 
-// newSource returns a source and the number of bytes left in it, or 0 where that is not
-// known.
+// newSource returns a source and the number of bytes left in it, or 0 if that is not known.
 func newSource(r io.Reader, dropBehind bool) (s source, remaining int64) {
 	s = source{reader: r}
 	f, ok := r.(*os.File)
@@ -46,12 +45,12 @@ func newSource(r io.Reader, dropBehind bool) (s source, remaining int64) {
 	return s, info.Size() - at
 }
 
-// maxEmptyReads is how often in a row a source may return no byte and no error.
+// maxEmptyReads is the most Reads in a row that return no byte and no error.
 const maxEmptyReads = 100
 
-// read reads at least one byte into p, which has room for one, or returns an
-// error; both if the source returned both. If the source panics, or ends its goroutine, so
-// does read. It must not be called again then, as after an error.
+// read reads at least one byte into p, which is not empty, or returns an error, or both if the
+// source returned both. If the source panics or ends its goroutine, so does read. After that, as
+// after an error, it must not be called again.
 func (s *source) read(p []byte) (n int, err error) {
 	returned := false
 	defer func() {
@@ -64,8 +63,8 @@ func (s *source) read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// failLike notes what the source panicked with, or that it ended its goroutine if that is nil,
-// and does the first of these again. The goroutine goes on to end by itself.
+// failLike records a panic of the source and panics with the same cause. If cause is nil, the
+// source ended its goroutine, which continues to end by itself.
 func (s *source) failLike(cause any) {
 	format := "Read panicked, and the source is read no more: %v"
 	if _, ok := cause.(error); ok {
@@ -103,8 +102,8 @@ func (s *source) wrap(err error) error {
 	return &Error{Path: s.path, Offset: s.offset, Err: err}
 }
 
-// closeEndsRead reports whether Close may be called beside a Read, and ends it.
-// Files and connections promise that, and they have deadlines.
+// closeEndsRead reports whether Close may be called during a Read, and ends it. Files and
+// connections promise that, and they have deadlines.
 func (s *source) closeEndsRead() bool {
 	switch s.reader.(type) {
 	case interface{ SetReadDeadline(time.Time) error }, *io.PipeReader:
@@ -120,11 +119,11 @@ func (s *source) close() error {
 	return nil
 }
 
-// behind drops what was read from the page cache. The zero behind does nothing.
+// behind drops the bytes that were read from the page cache. The zero behind does nothing.
 type behind struct {
 	advice *sys.ReadAdvice
-	begin  int64 // where in the file the Reader began
-	done   int64 // how many bytes from there were dropped
+	begin  int64 // the file offset at which the Reader began
+	done   int64 // number of bytes dropped from there
 }
 
 func newBehind(f *os.File, begin int64) behind {
@@ -136,8 +135,8 @@ func newBehind(f *os.File, begin int64) behind {
 }
 
 const (
-	// dropStep is how much is dropped at once: a call for each small block would
-	// cost more than the read.
+	// dropStep is the least size of a drop: a call for each small block would cost more than the
+	// read.
 	dropStep = int64(1 * holdfast.MiB)
 
 	// dropAgain reaches back over the largest folio of the page cache: the last step did
@@ -145,8 +144,8 @@ const (
 	dropAgain = int64(2 * holdfast.MiB)
 )
 
-// drop drops the bytes up to read if there are enough of them, or if they are the last.
-// Where the system can't, it does not try again.
+// drop drops the bytes up to read if they are at least dropStep, or the last ones. After a failure
+// it does not try again.
 func (b *behind) drop(read int64, last bool) {
 	if b.advice == nil || read-b.done < dropStep && !last {
 		return

@@ -9,14 +9,14 @@ import (
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
 
-// An access is what a file is, and its access control list, or nil if it has none.
+// An access holds a file's stat data and its access control list, or nil if it has none.
 type access struct {
 	sys.Stat
 	list []byte
 }
 
-// accessOf returns who may use an open file. If its list can't be read it is not known whom that
-// lets in: then a file like it is for its owner alone.
+// accessOf returns the access of an open file. If its list can't be read, the users in it are
+// unknown: then the Mode permits the owner only.
 func accessOf(d disk, fd int) (a access, err error) {
 	if a.Stat, err = d.StatFD(fd); err != nil {
 		return a, err
@@ -39,12 +39,12 @@ func listOf(d disk, fd int) (list []byte, err error) {
 	return list, err
 }
 
-// private is the permissions with which a file is made that is to be like this one.
+// private returns the permissions of a new file before imitate has given it this access.
 func (a *access) private() uint32 { return a.Mode & permission.Private }
 
 // imitate gives a new private file the owner, the group, the list and the permissions of another,
-// by the rules of package permission. No user gets more than the other file gives. The
-// permissions come last. What can't be kept does not stop the log: it leaves fewer users.
+// by the rules of package permission. No user gets more than the other file gives. The permissions
+// come last. A failure does not stop the log: it leaves the file to fewer users.
 func (l *logFile) imitate(like *access) error {
 	is, err := l.disk.StatFD(l.fd)
 	if err != nil {
@@ -56,7 +56,7 @@ func (l *logFile) imitate(like *access) error {
 		owner, group = true, true
 	}
 	if !group && !owner {
-		group = l.chown(is.UID, like.GID) // the group alone may be ours to give
+		group = l.chown(is.UID, like.GID) // the process may be permitted to change the group only
 	}
 	if !owner {
 		perm &^= permission.SetUser
@@ -66,7 +66,7 @@ func (l *logFile) imitate(like *access) error {
 	}
 	switch list := slices.Clone(like.list); {
 	case list != nil && l.setList(list, group):
-		// What was the group's permissions is the list's mask from now on.
+		// With a list, the group's permission bits are the list's mask.
 		perm = perm&^0o007 | permission.OtherOf(list)
 	default:
 		perm = permission.WithoutList(perm, list)
@@ -80,12 +80,13 @@ func (l *logFile) imitate(like *access) error {
 	return sys.Uninterrupted(func() error { return l.disk.Chmod(l.fd, perm) })
 }
 
-// chown reports whether the system let us.
+// chown reports whether the system permitted it.
 func (l *logFile) chown(uid, gid uint32) bool {
 	return sys.Uninterrupted(func() error { return l.disk.Chown(l.fd, uid, gid) }) == nil
 }
 
-// setList gives the file a list, which it changes for one of another group, and reports whether it has it.
+// setList gives the file a list, and reports whether it succeeded. If the file has another group,
+// it removes the list's entry of the owning group first.
 func (l *logFile) setList(list []byte, group bool) bool {
 	if !group {
 		permission.ListWithoutGroup(list)
@@ -95,8 +96,8 @@ func (l *logFile) setList(list []byte, group bool) bool {
 	}) == nil
 }
 
-// hasNoList takes away the list that a new file has got from its directory, because it may name
-// other users. It reports whether the file has none.
+// hasNoList removes the list that a new file has inherited from its directory, because it may name
+// other users. It reports whether the file has none now.
 func (l *logFile) hasNoList() bool {
 	list, err := listOf(l.disk, l.fd)
 	if list != nil {

@@ -15,30 +15,30 @@ import (
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
 
-// A backup is the files of one rotation: as it was, compressed, or both when a compression was
-// interrupted.
+// A backup is the file of one rotation: plain, compressed, or both after an interrupted
+// compression.
 type backup struct {
 	at    time.Time
 	age   time.Duration
-	plain sys.Name   // as it was, or ""
-	part  sys.Name   // what an interrupted compression has left, or ""
+	plain sys.Name   // not compressed, or ""
+	part  sys.Name   // left by an interrupted compression, or ""
 	inode uint64     // of plain
 	files []sys.Name // all of them
 	bytes int64      // without part
 }
 
-// clock is the time of the day, which may jump. A test sets it.
+// clock is the system's time, which may jump. A test sets it.
 var clock = time.Now
 
-// tendLocked has the background look after the backups, if there is something to look for.
+// tendLocked starts the background work on backups, if an option asks for any.
 func (f *File) tendLocked() {
 	if o := f.options; o.Compress || o.MaxBackups > 0 || o.MaxAge > 0 || o.MaxTotal > 0 {
 		f.tendOnceLocked()
 	}
 }
 
-// tendOnceLocked is tendLocked also where the options limit nothing: a process that was killed
-// may have left something half compressed.
+// tendOnceLocked is tendLocked without the check of options: a killed process may have left an
+// incomplete compression.
 func (f *File) tendOnceLocked() {
 	f.again = true
 	if f.tending || f.closed {
@@ -61,7 +61,7 @@ func (f *File) tendOnceLocked() {
 // errStopped ends a compression because the log is closed.
 var errStopped = errors.New("the log is closed")
 
-// tend removes the backups that are too many or too old, and compresses the others.
+// tend removes backups beyond the limits, and compresses the others.
 func (f *File) tend() {
 	p, err := findPlace(f.disk, f.names, f.path)
 	var all []*backup
@@ -76,7 +76,7 @@ func (f *File) tend() {
 	f.over("compress", "remove")
 	o, total := f.options, int64(0)
 	for i, b := range all {
-		if i > 0 || b.plain == "" || !o.Compress { // else it counts as what it is compressed to
+		if i > 0 || b.plain == "" || !o.Compress { // the newest counts when it is compressed
 			total += b.bytes
 		}
 		if (o.MaxBackups == 0 || i < o.MaxBackups) && (o.MaxTotal == 0 || total <= int64(o.MaxTotal)) &&
@@ -111,7 +111,7 @@ func (f *File) tend() {
 			return
 		case err != nil:
 			f.tendLater(&Error{Op: "compress", Path: b.plain.String(), Err: err})
-		case o.MaxTotal > 0: // it is smaller now, and there may be new ones
+		case o.MaxTotal > 0: // its size has changed, and there may be new backups
 			f.mu.Lock()
 			defer f.mu.Unlock()
 			f.again = true
@@ -120,7 +120,7 @@ func (f *File) tend() {
 	}
 }
 
-// tendLater reports a failure, and has the timer try again.
+// tendLater reports a failure, and sets the timer to try again.
 func (f *File) tendLater(e *Error) {
 	f.note(e)
 	f.mu.Lock()
@@ -131,8 +131,8 @@ func (f *File) tendLater(e *Error) {
 	}
 }
 
-// backups returns the log's backups, the newest first. What it finds half compressed without
-// the backup itself it removes.
+// backups returns the log's backups, the newest first. It removes a partial compression without its
+// plain file.
 func (f *File) backups(p place) ([]*backup, error) {
 	all, err := f.list(p)
 	if err != nil {
@@ -142,19 +142,19 @@ func (f *File) backups(p place) ([]*backup, error) {
 	defer f.mu.Unlock()
 	f.passLocked(all)
 	f.agesLocked(all)
-	current := f.current.Load().file.inode // by now: what it was before is closed
+	current := f.current.Load().file.inode // read after the list: an earlier file is closed
 	return slices.DeleteFunc(all, func(b *backup) bool {
 		if b.plain == "" && b.part != "" {
-			f.disk.Remove(p.dir, b.part) // the next look tries again
+			f.disk.Remove(p.dir, b.part) // the next call tries again
 			b.files = slices.DeleteFunc(b.files, func(name sys.Name) bool { return name == b.part })
 		}
-		// It has a backup's name since a rotation failed, or by another program.
+		// The log's own file has a backup's name after a failed rotation, or by another program.
 		isLog := b.inode != 0 && b.inode == current.Inode
 		return isLog || len(b.files) == 0
 	}), nil
 }
 
-// list returns all files that have a backup's name, the newest first.
+// list returns all files with a backup's name, the newest first.
 func (f *File) list(p place) ([]*backup, error) {
 	fd, err := f.disk.OpenDirIn(p.dir, sys.Name(".\x00"))
 	if err != nil {
@@ -211,15 +211,16 @@ func (f *File) list(p place) ([]*backup, error) {
 	return all, nil
 }
 
-// passLocked has the next backup get a later name than these, whatever the clock says.
+// passLocked makes the next backup's name later than all of these, even if the clock was set back.
 func (f *File) passLocked(all []*backup) {
 	if len(all) > 0 && all[0].at.After(f.last) {
 		f.last = all[0].at
 	}
 }
 
-// agesLocked finds out how old backups are. It asks the clock when it sees one first, where one of
-// the future is new. From then on it counts the time that passes, which no set clock changes.
+// agesLocked sets the ages of backups. The clock gives a backup's age at its first sight, and 0 if
+// its name is in the future. From then on a monotonic clock counts, which setting the time does not
+// change.
 func (f *File) agesLocked(all []*backup) {
 	now, ran, made := clock(), time.Since(f.opened), map[time.Time]time.Duration{}
 	for _, b := range all {
@@ -232,9 +233,9 @@ func (f *File) agesLocked(all []*backup) {
 	f.made = made
 }
 
-// compress replaces a backup by a compressed one, whatever an interrupted compression has left.
-// The backup goes when the other's bytes and then its name are durable, under every policy:
-// it may have been on the disk for long.
+// compress replaces a backup by a compressed one, and ignores the remains of an interrupted
+// compression. It removes the backup after the new file's bytes and then its name are durable,
+// under every policy: the backup may have been on the disk for long.
 func (f *File) compress(p place, b *backup) (err error) {
 	name := strings.TrimSuffix(string(b.plain), "\x00") + f.packed()
 	whole, part := sys.Name(name+"\x00"), sys.Name(name+partly+"\x00")
@@ -272,7 +273,7 @@ func (f *File) compress(p place, b *backup) (err error) {
 		err = f.disk.Rename(p.dir, part, whole)
 	}
 	if err != nil {
-		f.disk.Remove(p.dir, part) // what failed first is reported
+		f.disk.Remove(p.dir, part) // the first failure is reported
 		return err
 	}
 	if err := p.syncDir(since); err != nil {
@@ -281,14 +282,14 @@ func (f *File) compress(p place, b *backup) (err error) {
 	return f.disk.Remove(p.dir, b.plain)
 }
 
-// packChunk is how much is compressed between two looks whether the log is closed.
+// packChunk is the number of bytes compressed between two checks for a closed log.
 const packChunk = 64 << 10
 
-// pack compresses the bytes of a file. It rests after each chunk for as long as that took,
-// which is longer on a busy machine. So it takes half of one CPU at most.
+// pack compresses the bytes of a file. After each chunk it sleeps for as long as the chunk took,
+// also on a busy machine. So it uses at most half of one CPU.
 //
-// Note: a thread of a low priority (nice) is worse. When it does not get to run, each stop of the
-// world and each goroutine that needs a lock which it holds wait for it.
+// Note: a thread of low priority (nice) is worse. While it does not run, each stop of the world and
+// each goroutine that needs a lock of the thread waits for it.
 func (f *File) pack(to *logFile, from int) (err error) {
 	z := io.WriteCloser(gzip.NewWriter(to))
 	if other := f.options.Compressor.New; other != nil {
@@ -323,5 +324,5 @@ func (f *File) pack(to *logFile, from int) (err error) {
 	}
 }
 
-// packed is behind the names of backups that the log compresses.
+// packed returns the suffix of backups that the log compresses.
 func (f *File) packed() string { return cmp.Or(f.options.Compressor.Suffix, packed) }

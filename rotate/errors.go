@@ -6,18 +6,18 @@ import (
 	"github.com/holdfast-go/holdfast/stats"
 )
 
-// An Error says what failed, and what goes on.
+// An Error is a failure of the log. Its text also says how the log continues.
 type Error struct {
 	Op   string // write, sync, rotate, reopen, compress or remove
 	Path string // of the log, or of a backup
 
-	// AtRisk is how many accepted bytes a power cut may take, though the policy promised to
-	// have them on the disk. After a failed sync the system may have dropped them.
+	// AtRisk is the number of accepted bytes that a power cut may take, beyond the policy's Loss.
+	// After a failed sync the system may have dropped them.
 	AtRisk int64
-	Err    error // what the system said
+	Err    error // the system's error
 }
 
-// goesOn says what happens next, by what failed.
+// goesOn returns how the log continues after a failure, by Error.Op.
 func goesOn() map[string]string {
 	return map[string]string{
 		"write":    "what was accepted waits in memory, and each call tries again",
@@ -37,20 +37,20 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("holdfast: %s %s%s: %v; %s", e.Op, e.Path, risk, e.Err, goesOn()[e.Op])
 }
 
-// Unwrap returns what the system said.
+// Unwrap returns the system's error.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Stats are the counts of a log since Open, and what its background is doing.
+// Stats are the counts of a log since Open, and the progress of a compression.
 type Stats struct {
 	stats.Counts       // of all files together
 	Rotations    int64 `json:"rotations"`
-	Reopens      int64 `json:"reopens"` // also of a log that another program had moved or removed
-	Healed       int64 `json:"healed"`  // files that ended in a torn line, which a line feed has ended
+	Reopens      int64 `json:"reopens"` // Reopen calls, and moves or removals by another program that the log noticed
+	Healed       int64 `json:"healed"`  // torn last lines that got their line feed
 
 	Compressed int64 `json:"compressed"` // backups
 	Removed    int64 `json:"removed"`    // backups
-	// Compressing is the backup that is being compressed, or "". CompressedBytes of its
-	// CompressingSize are done.
+	// Compressing is the backup in compression, or "". CompressedBytes of its CompressingSize are
+	// done.
 	Compressing     string `json:"compressing,omitempty"`
 	CompressedBytes int64  `json:"compressed_bytes"`
 	CompressingSize int64  `json:"compressing_bytes"`

@@ -11,17 +11,17 @@ import (
 	"github.com/holdfast-go/holdfast/stats"
 )
 
-// startLocked opens a Writer on a file, after one with these counts.
+// startLocked opens a Writer on a file. past are the counts of the Writer before it.
 func (f *File) startLocked(l *logFile, past stats.Counts) {
 	w, err := holdfast.New(l, f.options.Policy)
 	if err != nil {
-		panic(err) // Open has refused such a policy
+		panic(err) // Open validates the policy
 	}
 	f.count(func(s *Stats) {
-		past.NotFlushed, past.NotDurable = 0, 0 // the log has taken over what could not be written
+		past.NotFlushed, past.NotDurable = 0, 0 // the logFile keeps the bytes that could not be written
 		s.merge(past)
 		c := &current{Writer: w, file: l, base: l.at + int64(len(l.rest))}
-		w.OnError(func(err error) { f.heard(c, err) })
+		w.OnError(func(err error) { f.onWriterError(c, err) })
 		f.current.Store(c)
 		if l.healed {
 			s.Healed++
@@ -30,9 +30,9 @@ func (f *File) startLocked(l *logFile, past stats.Counts) {
 	l.healed = false
 }
 
-// exchangeLocked closes the Writer and opens one on the next file. If there is none, or the
-// disk does not take what the Writer holds, it goes on with the same file and returns why. Calls
-// that come meanwhile wait for the lock.
+// exchangeLocked closes the Writer and opens one on the next file. If next fails, or the disk does
+// not take the Writer's bytes, the log continues in the same file and exchangeLocked returns the
+// cause. Calls meanwhile wait for the lock.
 func (f *File) exchangeLocked(next func(*logFile) (*logFile, error)) error {
 	c := f.current.Load()
 	l := c.file
@@ -40,16 +40,17 @@ func (f *File) exchangeLocked(next func(*logFile) (*logFile, error)) error {
 		err := c.Flush()
 		if err != nil && !isFinal(err) {
 			first := err
-			if err = c.Flush(); err != nil { // the first may be of the background, and over
-				errors.As(first, &f.told) // what is returned is noted
+			if err = c.Flush(); err != nil { // the first may be an old failure of the background
+				errors.As(first, &f.reported) // an error that a call returned is reported
 			}
 		}
 		if err != nil && !isFinal(err) {
 			return err
 		}
-		// What is synced while others still write, they need not wait for.
+		// Bytes synced here, while others still write, need no sync in Close, for which Writes
+		// wait.
 		if m := f.options.Policy.Sync.Mode; err == nil && (m == holdfast.SyncClose || m == holdfast.SyncPeriodic) {
-			_ = c.Sync() // Close returns a failure again
+			_ = c.Sync() // Close returns a failure too
 		}
 	}
 	l.setKeep(true)
@@ -68,8 +69,8 @@ func (f *File) exchangeLocked(next func(*logFile) (*logFile, error)) error {
 		}
 		to = l
 	} else if to != l {
-		if l.fd < 0 { // it could not be written to
-			to.rest = append(to.rest, l.rest...) // behind the line feed that ends a torn line
+		if l.fd < 0 { // the file could not be opened
+			to.rest = append(to.rest, l.rest...) // after the line feed that ends a torn line
 			to.refused.Store(len(l.rest) > 0)
 			l.rest = nil
 		}
@@ -81,11 +82,12 @@ func (f *File) exchangeLocked(next func(*logFile) (*logFile, error)) error {
 	return err
 }
 
-// reopenLocked opens the log's path anew. The name that another program has given to the old
-// file is made durable first, as in renameLocked. If that fails no later sync makes up for it: on the disk the path may be the
-// old file's still, and a new file there would take its only name. So the log stays in the old file.
+// reopenLocked opens the log's path anew. As in renameLocked, the name that another program has
+// given to the old file is made durable first. If that fails, no later sync repairs it: on the disk
+// the path may still be the old file's, and a new file there would replace its only name. So the
+// log stays in the old file.
 func (f *File) reopenLocked(old *logFile) (*logFile, error) {
-	if f.options.Policy.Sync.Mode != holdfast.SyncNever || !old.nameless {
+	if f.options.Policy.Sync.Mode != holdfast.SyncNever || !old.dirUnsynced {
 		if err := old.syncDir(old.since); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
@@ -99,7 +101,7 @@ func (f *File) reopenLocked(old *logFile) (*logFile, error) {
 }
 
 // renameLocked makes the log's file a backup and opens a new one. The backup's name is durable
-// before there is a file with the old name: else a power cut could leave the new file alone.
+// before a new file has the old name: otherwise a power cut could leave only the new file.
 func (f *File) renameLocked(old *logFile) (*logFile, error) {
 	name, at, err := f.backupName(old)
 	if err != nil {
@@ -111,20 +113,20 @@ func (f *File) renameLocked(old *logFile) (*logFile, error) {
 		old.fd = -1
 	}
 	if err := f.disk.Rename(old.dir, old.base, name); err != nil {
-		if errors.Is(err, fs.ErrNotExist) && old.isMoved() { // just now
+		if errors.Is(err, fs.ErrNotExist) && old.isMoved() { // another program moved it just now
 			return f.reopenLocked(old)
 		}
 		return nil, err
 	}
 	var l *logFile
-	if f.options.Policy.Sync.Mode != holdfast.SyncNever || !old.nameless {
+	if f.options.Policy.Sync.Mode != holdfast.SyncNever || !old.dirUnsynced {
 		err = old.syncDir(since)
 	}
 	if err == nil {
 		l, err = openFile(f.disk, f.names, f.path, 0, &old.like)
 	}
 	if err != nil {
-		// If this fails too, the path leads to no file: then the next try opens one.
+		// If this fails too, the path has no file: then the next try makes one.
 		if _, missing := f.disk.Stat(old.dir, old.base); errors.Is(missing, fs.ErrNotExist) {
 			err = errors.Join(err, f.disk.Rename(old.dir, name, old.base))
 		}
@@ -137,25 +139,25 @@ func (f *File) renameLocked(old *logFile) (*logFile, error) {
 }
 
 const (
-	// stamp is the time in a backup's name, in UTC: that of lumberjack, so that its backups
-	// count too. The names sort as they came.
+	// stamp is the UTC time in a backup's name. It is lumberjack's format, so that its backups
+	// count too. The order of the names is the order of the rotations.
 	stamp  = "2006-01-02T15-04-05.000"
 	packed = ".gz"
-	// longestPacked is how long the suffix of another Compressor may be.
+	// longestPacked is the greatest length of a Compressor's suffix.
 	longestPacked = len(".zst")
-	// partly is behind the name of a file that is being compressed.
+	// partly is the suffix of a file in compression.
 	partly = ".part"
 
-	// lastYear is of names that count. Nanoseconds since 1970 end in it, so no clock is later. A later
-	// name is another program's, and the names behind it could grow longer than stamp. So is the last one
-	// of the year: the next would not count.
+	// lastYear is the last year of names that count as backups: a later time overflows 64-bit
+	// nanoseconds. A name after it is another program's, and the next names could grow longer than
+	// stamp. The last name of the year does not count either, because its successor would not.
 	lastYear = 2262
 
-	longestName   = 255 // bytes, of most file systems
+	longestName   = 255 // bytes, on most file systems
 	longestSuffix = len("-") + len(stamp) + longestPacked + len(partly)
 )
 
-// parts returns what is before and behind the time in the names of a log's backups.
+// parts returns the text before and after the time in the names of a log's backups.
 func parts(base sys.Name) (before, behind string) {
 	name := base.String()
 	dot := strings.LastIndexByte(name, '.')
@@ -165,9 +167,9 @@ func parts(base sys.Name) (before, behind string) {
 	return name[:dot] + "-", name[dot:]
 }
 
-// backupName returns a name that no backup has, later than all existing ones.
+// backupName returns an unused backup name, later than all existing ones.
 func (f *File) backupName(l *logFile) (name sys.Name, at time.Time, err error) {
-	if f.last.IsZero() { // an earlier process may have had a clock that was ahead
+	if f.last.IsZero() { // the clock of an earlier process may have been ahead
 		all, err := f.list(l.place)
 		if err != nil {
 			return "", at, err
@@ -195,9 +197,9 @@ func (f *File) backupName(l *logFile) (name sys.Name, at time.Time, err error) {
 	}
 }
 
-// heard is the OnError of a Writer: it hears what fails in the background also if no record
-// comes any more.
-func (f *File) heard(c *current, err error) {
+// onWriterError is the OnError of a Writer. It also gets background failures that no later Write
+// would return.
+func (f *File) onWriterError(c *current, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !isFinal(err) {

@@ -18,18 +18,18 @@ import (
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
 
-// A disk is the calls that a log makes of a file system. [sys.Disk] calls the kernel.
+// A disk is the file system calls of a log. [sys.Disk] calls the kernel.
 type disk interface {
 	vfs.Disk
 	vfs.Source
 }
 
-// A place is where a log's files are: the directory that its path leads to.
+// A place is the directory of a log's files.
 type place struct {
 	disk  disk
 	names *durable.NameSyncs
-	path  string   // of the log
-	base  sys.Name // where its symbolic links lead, in dir
+	path  string   // the log's
+	base  sys.Name // the file's name in dir, after symbolic links
 	dir   int
 	key   keyed.Key // of dir
 }
@@ -72,8 +72,9 @@ func findPlace(d disk, names *durable.NameSyncs, path string) (p place, err erro
 	return p, nil
 }
 
-// syncDir makes the names durable that the directory has got since so many syncs had failed. It
-// takes a descriptor of its own: one by which a sync failed must not be used again.
+// syncDir syncs the directory. If more syncs of it have failed than since, it returns an error: a
+// name made after that may be lost. It opens a new descriptor, because one with a failed sync must
+// not be used again.
 func (p *place) syncDir(since int) error {
 	var fd int
 	err := sys.Uninterrupted(func() (err error) {
@@ -94,38 +95,36 @@ func (p *place) syncDir(since int) error {
 	return nil
 }
 
-// A logFile is one file of the log, which a Writer writes to.
+// A logFile is one file of the log, the File of a Writer.
 type logFile struct {
 	place
-	inode keyed.Key // which file it is
-	like  access    // what its successor is to be like
+	inode keyed.Key // its identity
+	like  access    // the access that its successor gets
 	fd    int       // -1: it was closed and could not be opened again
 
-	// turn is the offset of its Writer at which a Write must take the lock. It is where the
-	// file is full, or -1 for at once.
-	turn    atomic.Int64
-	refused atomic.Bool // by Sync too; see rest
-	healed  bool        // its last line was torn
-	told    bool        // a failed sync was reported; guarded by File.mu
+	// turn is the offset of its Writer at which a Write must take the lock: where the file is full,
+	// or -1 for at once.
+	turn     atomic.Int64
+	refused  atomic.Bool // rest holds bytes, or Sync must try the directory again
+	healed   bool        // its last line was torn
+	reported bool        // a failed sync was reported; guarded by File.mu
 
-	syncing  sync.Mutex // guards what is below: one sync at a time
-	spoilt   error      // of a failed sync, which no later one repairs
-	nameless bool       // its name is not durable
-	since    int        // how many syncs of names had failed when it was last seen to have its name
+	syncing     sync.Mutex // guards the next three fields: one sync at a time
+	spoilt      error      // the failed sync, which no later one repairs
+	dirUnsynced bool       // its directory entry is not durable
+	since       int        // count of failed directory syncs when the file last had its name
 
-	mu     sync.Mutex // guards what is below, and one write at a time
+	mu     sync.Mutex // guards the fields below: one write at a time
 	at     int64      // its size, if no other program changes it
 	looked time.Time
 
-	// keep is set while its Writer is closed. What the disk refuses then is kept in rest, so that
-	// nothing is lost with the Writer: no more than a Writer's memory. It is written before all
-	// else.
+	// keep is set while its Writer is closed. Bytes that the disk refuses then go to rest, at most
+	// a Writer's memory, and are written before all others: the Writer loses nothing.
 	keep bool
 	rest []byte
 }
 
-// lookEvery is the longest that a log which is written to does not notice that another
-// program has moved it.
+// lookEvery bounds the time until a log in use notices that another program has moved it.
 const lookEvery = time.Second
 
 // openFile opens the log's file, or makes one that is like another.
@@ -134,7 +133,7 @@ func openFile(d disk, names *durable.NameSyncs, path string, perm uint32, like *
 	if err != nil {
 		return nil, err
 	}
-	l := &logFile{place: p, fd: -1, since: names.Losses(p.key), nameless: true, looked: time.Now()}
+	l := &logFile{place: p, fd: -1, since: names.Losses(p.key), dirUnsynced: true, looked: time.Now()}
 	if err := l.open(perm, like); err != nil {
 		return nil, errors.Join(err, l.discard())
 	}
@@ -154,7 +153,7 @@ func (l *logFile) open(perm uint32, like *access) error {
 		})
 	}
 	if like != nil {
-		perm = like.private() // until it has its owner
+		perm = like.private() // private until it has its owner
 	}
 	err := openAs(openFlags|os.O_EXCL, perm)
 	isNew := err == nil
@@ -177,7 +176,7 @@ func (l *logFile) open(perm uint32, like *access) error {
 	}
 	if err != nil {
 		if isNew {
-			l.disk.Remove(l.dir, l.base) // what failed first is reported
+			l.disk.Remove(l.dir, l.base) // the first failure is reported
 		}
 		return err
 	}
@@ -185,11 +184,11 @@ func (l *logFile) open(perm uint32, like *access) error {
 	return nil
 }
 
-// Name is what the Writer's errors say.
+// Name returns the path for the Writer's errors.
 func (l *logFile) Name() string { return l.path }
 
-// isTorn reports whether the file ends without a line feed. One that can't be read is left as
-// it is.
+// isTorn reports whether the file ends without a line feed. It returns false if the file can't be
+// read.
 func (l *logFile) isTorn() bool {
 	fd, err := l.disk.OpenSource(l.dir, l.base)
 	if err != nil {
@@ -201,7 +200,7 @@ func (l *logFile) isTorn() bool {
 	return err == nil && n == 1 && last[0] != '\n'
 }
 
-// Write hands p to the kernel whole, or none of it where the disk lets us take a part back.
+// Write writes all of p, or nothing if the disk can cut a partial write off again.
 func (l *logFile) Write(p []byte) (n int, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -222,8 +221,8 @@ func (l *logFile) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// putLocked writes p. If that fails in the middle it cuts the part off again: a record that is
-// refused must not be torn.
+// putLocked writes p. After a partial write it cuts the part off: a refused record must not leave a
+// torn line.
 func (l *logFile) putLocked(p []byte) (n int, err error) {
 	if l.fd < 0 {
 		return 0, errNotOpen
@@ -240,10 +239,10 @@ func (l *logFile) putLocked(p []byte) (n int, err error) {
 	return n, err
 }
 
-// mostInterruptions is how often an interrupted write goes on.
+// mostInterruptions is the most times that an interrupted write is retried.
 const mostInterruptions = 100
 
-// writeAll writes p in as many calls as that takes.
+// writeAll writes p in one or more calls.
 func writeAll(d disk, fd int, p []byte) (n int, err error) {
 	for interrupted := 0; n < len(p); {
 		k, err := d.Write(fd, p[n:])
@@ -262,7 +261,7 @@ func writeAll(d disk, fd int, p []byte) (n int, err error) {
 	return n, nil
 }
 
-// drainLocked writes what an earlier Writer could not.
+// drainLocked writes the bytes that an earlier Writer could not write.
 func (l *logFile) drainLocked() error {
 	if len(l.rest) == 0 {
 		return nil
@@ -272,7 +271,7 @@ func (l *logFile) drainLocked() error {
 	return err
 }
 
-// drain is drainLocked of bytes that were accepted.
+// drain is drainLocked if rest holds accepted bytes.
 func (l *logFile) drain() error {
 	if !l.refused.Load() {
 		return nil
@@ -282,13 +281,13 @@ func (l *logFile) drain() error {
 	return l.drainLocked()
 }
 
-// A notSynced is why a sync was not made: the disk refuses what the file keeps, or the directory
-// can't be opened. Nothing is lost by that, and a later sync may succeed.
+// A notSynced is the error of a sync that was not made: the disk refuses the kept bytes, or the
+// directory can't be opened. No bytes are lost, and a later sync may succeed.
 type notSynced struct{ error }
 
 func (e notSynced) Unwrap() error { return e.error }
 
-// Sync makes durable what was written, the file's name too.
+// Sync makes the written bytes and the file's name durable.
 func (l *logFile) Sync() error {
 	l.syncing.Lock()
 	defer l.syncing.Unlock()
@@ -302,22 +301,22 @@ func (l *logFile) Sync() error {
 		return notSynced{errNotOpen}
 	}
 	if err := l.disk.Datasync(l.fd); err != nil {
-		if l.nameless { // without a journal the name may be lost with it
+		if l.dirUnsynced { // without a journal the name may be lost too
 			l.names.Fail(l.key)
 		}
 		l.spoilt = err
 		return err
 	}
-	if l.nameless {
+	if l.dirUnsynced {
 		if err := l.syncDir(l.since); err != nil {
 			if errors.As(err, new(notSynced)) {
-				l.refused.Store(true) // the next Sync must try again, also if its Writer has nothing new
+				l.refused.Store(true) // the next Sync must try again, even if its Writer has nothing new
 			} else {
 				l.spoilt = err
 			}
 			return err
 		}
-		l.nameless = false
+		l.dirUnsynced = false
 	}
 	l.refused.Store(false)
 	failed := l.names.Losses(l.key)
@@ -338,14 +337,14 @@ func (l *logFile) isSpoilt() bool {
 	return l.spoilt != nil
 }
 
-// isMoved reports whether the log's path leads to another file by now, or to none.
+// isMoved reports whether the log's path now leads to another file or to none.
 func (l *logFile) isMoved() bool {
 	is, err := l.disk.StatPath(sys.Name(l.path + "\x00"))
 	return errors.Is(err, fs.ErrNotExist) || err == nil && keyed.Key{Device: is.Device, Inode: is.Inode} != l.inode
 }
 
-// truncated returns how many bytes another program has cut off since the last look. It notes
-// what the file is like, for the next one.
+// truncated returns the number of bytes that another program has cut off since the last call. It
+// records the file's access for the next file.
 func (l *logFile) truncated() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -367,7 +366,7 @@ func (l *logFile) setKeep(keep bool) {
 	l.keep = keep
 }
 
-// Close ends the file's use, unless its Writer is exchanged and it may go on.
+// Close closes the file, unless its Writer is exchanged and the next one may use it.
 func (l *logFile) Close() error {
 	if l.keep {
 		return nil
@@ -375,7 +374,7 @@ func (l *logFile) Close() error {
 	return l.discard()
 }
 
-// discard closes the file.
+// discard writes rest if it can, and closes the file.
 func (l *logFile) discard() error {
 	err := l.drain()
 	if l.fd >= 0 {

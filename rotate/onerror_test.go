@@ -144,7 +144,7 @@ func TestAFailureHeardLateIsNoSecondOne(t *testing.T) {
 		if _, err := f.Write([]byte("record\n")); err != nil {
 			t.Fatal(err)
 		}
-		f.heard(f.current.Load(), f.told)
+		f.onWriterError(f.current.Load(), f.reported)
 		if n := f.Stats().Errors; n != 1 || f.Err() != nil {
 			t.Errorf("%d failures, Err = %v", n, f.Err())
 		}

@@ -12,62 +12,61 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// Options say when a log is rotated and which backups stay. Every zero is "not at all": the zero
-// Options never rotates by itself and keeps everything.
+// Options say when a log is rotated and which backups are kept. Zero turns a limit off: with the
+// zero Options nothing rotates by itself and every backup is kept.
 type Options struct {
-	// MaxSize is how large a file becomes: the record that reaches it is the file's last. So a
-	// file exceeds it by less than one record of each goroutine that writes, and by what comes
-	// while a rotation fails.
+	// MaxSize is the size at which a file is rotated: the record that reaches it is the file's
+	// last. So a file exceeds MaxSize by less than one record of each goroutine that writes, plus
+	// the records accepted while a rotation fails.
 	MaxSize holdfast.Size
 
-	// RotationInterval rotates at the multiples of an interval since 1970 (UTC), at least 1 s:
-	// 1h is at each full hour. RotateAt rotates at times of the day, such as "00:00", in
-	// [time.Local]. One that a clock leaves out as it is set forward is as much later that day, and
-	// one that comes twice counts once. A time that passed while no process had the log counts
-	// at Open. An empty file is not rotated.
+	// RotationInterval rotates at multiples of the interval since 1970 (UTC), at least 1s: 1h is
+	// each full hour. RotateAt rotates at times of day, such as "00:00", in [time.Local]. A time
+	// that the clock skips when it is set forward comes later that day by the same amount, and a
+	// time that comes twice counts once. A time that passed while no process had the log open
+	// counts at Open. An empty file is not rotated.
 	RotationInterval time.Duration
 	RotateAt         []string
 
-	// MaxBackups is how many backups stay, MaxAge how old they become, and MaxTotal how many
-	// bytes they take together, without the log itself. The oldest are removed, after Open and
-	// after each rotation. The newest counts for MaxTotal when it is compressed. A clock that is
-	// set while the log is open makes no backup older.
+	// MaxBackups is the most backups kept, MaxAge their greatest age, and MaxTotal the most bytes
+	// of all backups, without the log itself. The oldest are removed, after Open and after each
+	// rotation. The newest counts for MaxTotal when it is compressed. Setting the clock while the
+	// log is open does not change a backup's age.
 	MaxBackups int
 	MaxAge     time.Duration
 	MaxTotal   holdfast.Size
 
-	// Compress has backups compressed, with gzip, in the background, one at a time, with
-	// half of one CPU at most.
+	// Compress compresses backups with gzip in the background, one at a time, using at most half of
+	// one CPU.
 	Compress bool
 
-	// Compressor compresses them in another form, such as that of adapters/zstd. The zero
-	// Compressor is gzip's. Backups that gzip has compressed count too, those of any third form
-	// do not.
+	// Compressor is another format, such as adapters/zstd. The zero Compressor is gzip. Backups
+	// compressed by gzip count too, backups in a third format do not.
 	Compressor Compressor
 
-	// Perm is what the first file may be used for, before umask; 0 is 0666. A new file gets the
-	// permissions and the access control list of the one before it, and its owner and group
-	// where the system permits it. Nobody may use it who could not use the one before.
+	// Perm is the permissions of the first file, before umask; 0 is 0666. A new file gets the
+	// permissions and the access control list of the file before it, and its owner and group if the
+	// system permits it. No user may use the new file who could not use the one before.
 	Perm fs.FileMode
 
-	// Policy is that of the log's Writer. The zero Policy hands each record to the kernel.
+	// Policy is the policy of the log's Writer. The zero Policy hands each record to the kernel.
 	Policy holdfast.Policy
 
 	// OnError is called once for each failure, in a goroutine of its own, one call at a time,
 	// without a lock. So it may log, to this log too, and call Close, which does not wait for it.
-	// A failure of the writes is one until a record is accepted again.
+	// Failed writes in a row are one failure.
 	OnError func(*Error)
 }
 
-// A Compressor says how backups are compressed. New returns what compresses to w, and is closed
-// in the end, also after a failure. It must not panic, and leave no goroutine. Suffix is behind the
-// names of compressed backups: a dot and one to three letters or digits, such as ".zst".
+// A Compressor defines a compression format of backups. New returns a writer that compresses to w;
+// it is always closed, also after a failure. It must not panic or leave a goroutine. Suffix is the
+// suffix of compressed backups: a dot and one to three letters or digits, such as ".zst".
 type Compressor struct {
 	Suffix string
 	New    func(w io.Writer) (io.WriteCloser, error)
 }
 
-// validate returns an error that names what can't be kept.
+// validate returns nil, or an error that names the invalid value.
 func (c Compressor) validate(compress bool) error {
 	rest, dotted := strings.CutPrefix(c.Suffix, ".")
 	letters := strings.Trim(rest, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
@@ -84,7 +83,7 @@ func (c Compressor) validate(compress bool) error {
 	return nil
 }
 
-// validate returns an error that names the field and the value which can't be kept.
+// validate returns nil, or an error that names the invalid field and its value.
 func (o Options) validate() error {
 	for _, x := range []struct {
 		name     string
@@ -118,7 +117,7 @@ func (o Options) validate() error {
 	return o.Policy.Validate()
 }
 
-// timeOfDay reads hours and minutes, such as 09:30, as minutes since midnight.
+// timeOfDay parses a time such as 09:30 to minutes since midnight.
 func timeOfDay(text string) (minutes int, err error) {
 	hour, minute, ok := strings.Cut(text, ":")
 	h, badHour := strconv.ParseUint(hour, 10, 8)
@@ -129,7 +128,7 @@ func timeOfDay(text string) (minutes int, err error) {
 	return int(h)*60 + int(m), nil
 }
 
-// due returns the first time after another at which the log is to be rotated, or the zero Time.
+// due returns the first time of a rotation after a given time, or the zero Time.
 func (o Options) due(after time.Time) (first time.Time) {
 	earlier := func(at time.Time) {
 		if at.After(after) && (first.IsZero() || at.Before(first)) {
@@ -142,11 +141,11 @@ func (o Options) due(after time.Time) (first time.Time) {
 	}
 	year, month, day := after.Local().Date()
 	for _, text := range o.RotateAt {
-		minutes, _ := timeOfDay(text) // was checked by Open
-		for days := range 3 {         // a clock that is set forward may leave a time of the day out
+		minutes, _ := timeOfDay(text) // Open has checked it
+		for days := range 3 {         // a day may lack a time of day, when the clock is set forward
 			at := time.Date(year, month, day+days, 0, minutes, 0, 0, time.Local)
 			_, east := at.Zone()
-			// Date may return such a time too early: 23:00 of the day before for 00:00.
+			// Date may return a missing time too early: 23:00 of the day before for 00:00.
 			if late := time.Date(year, month, day+days, 0, minutes, -east, 0, time.UTC).Local(); late.After(at) {
 				at = late
 			}

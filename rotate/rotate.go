@@ -1,16 +1,16 @@
 // Package rotate is a log file that rotates: by size, by time and on demand. It writes under a
 // [holdfast.Policy], with a [holdfast.Writer], for any number of goroutines.
 //
-// A record is what one Write was given. It is never split over two files. When a rotation
-// fails, whatever the cause, the log goes on in its file, reports that, and tries again later.
-// Nothing that was accepted is lost. After a crash in the middle of a rotation or a
-// compression the next Open finishes it.
+// A record is the argument of one Write. It is never split over two files. If a rotation fails, for
+// any cause, the log continues in its file, reports the failure, and tries again later. No accepted
+// record is lost by a rotation. After a crash during a rotation or a compression the next Open
+// finishes it.
 //
-// Start with [Open]. The page docs/logs.md says when to use it, a Writer or package files.
-// It has a table for users of lumberjack and timberjack.
+// Start with [Open]. The page docs/logs.md says when to use a log, a Writer or package files. It
+// has a table for users of lumberjack and timberjack.
 //
-// Backups are beside the log. That of app.log is app-2006-01-02T15-04-05.000.log, with the time
-// of its rotation in UTC, and .gz behind it when it is compressed.
+// Backups are in the log's directory. A backup of app.log is app-2006-01-02T15-04-05.000.log, with
+// the time of its rotation in UTC, and .gz at the end when it is compressed.
 package rotate
 
 import (
@@ -33,14 +33,14 @@ import (
 
 // A File is a log that rotates. Any number of goroutines may call any method at any time.
 //
-// At any moment one Writer accepts records. The next one begins when the one before has
-// flushed, and unless sync=never has synced, all that it accepted; Writes wait for that. So a
-// crash takes no more than [holdfast.Policy.Loss] says, of the log as a whole, and takes it
-// from the log's end. A rotation makes the backup's name durable before the new file exists.
+// One Writer at a time accepts records. The next one begins when the one before has flushed all its
+// records and, unless sync=never, synced them; Writes wait for that. So a crash takes no more than
+// [holdfast.Policy.Loss], of the log as a whole, and takes it from the log's end. A rotation makes
+// the backup's name durable before the new file exists.
 //
-// Another program may move, remove or truncate the file. A log that is written to notices a move
-// or a removal at the next sync, or within a second. It then begins a new file at its path. What
-// was accepted until then is in the old file. Another process must not rotate it.
+// Another program may move, remove or truncate the file. A log in use notices a move or a removal
+// at the next sync, or within a second. It then begins a new file at its path. Records accepted
+// before are in the old file. Another process must not rotate the log.
 //
 // A File must be closed. No goroutine and no descriptor is left after Close.
 type File struct {
@@ -48,26 +48,26 @@ type File struct {
 	names       *durable.NameSyncs
 	path        string
 	options     Options
-	enqueue     int  // how long a record may be that goes by Enqueue; -1: none
-	closesFirst bool // Windows renames no open file
+	enqueue     int  // the longest record that Write passes to Enqueue; -1: none
+	closesFirst bool // Windows can't rename an open file
 
-	current atomic.Pointer[current] // replaced with mu
+	current atomic.Pointer[current] // replaced under mu
 
-	// mu is held alone while the Writer is exchanged, and shared by each Sync.
-	mu      sync.RWMutex
-	closed  bool
-	failing error                       // of a write; nil when a record was accepted since
-	told    *holdfast.WriteError        // the last of these that was noted
-	wanted  bool                        // a rotation that the caller asked for has not worked yet
-	due     time.Time                   // of the next rotation by time; zero: never
-	pause   time.Duration               // after the last failed exchange
-	retryAt time.Time                   // when to try again
-	tendAt  time.Time                   // when to look after the backups again
-	timer   *time.Timer                 // for the next of these three
-	last    time.Time                   // in the name of the newest backup; zero: not looked yet, or none
-	made    map[time.Time]time.Duration // by the times in the names of backups: when they were made, after opened
-	tending bool                        // the background looks after the backups
-	again   bool                        // it is to look once more
+	// mu is held exclusively while the Writer is exchanged, and shared by each Sync.
+	mu       sync.RWMutex
+	closed   bool
+	failing  error                       // the last failed write, until a record is accepted
+	reported *holdfast.WriteError        // the last one noted
+	wanted   bool                        // Rotate was called, and the rotation has not succeeded yet
+	due      time.Time                   // the next rotation by time; zero: never
+	pause    time.Duration               // the wait after the last failed exchange
+	retryAt  time.Time                   // the time of the next try
+	tendAt   time.Time                   // the time of the next work on backups
+	timer    *time.Timer                 // for the earliest of due, retryAt and tendAt
+	last     time.Time                   // the time in the newest backup's name; zero: not read yet, or none
+	made     map[time.Time]time.Duration // by the time in a backup's name: when it was made, as a time since opened
+	tending  bool                        // a goroutine works on the backups
+	again    bool                        // that goroutine must start over
 
 	opened     time.Time
 	background sync.WaitGroup // goroutines, and the timer while it runs
@@ -75,11 +75,12 @@ type File struct {
 	closeOnce  sync.Once
 	closeErr   error
 
-	// notes guards what is below. It is taken last, and held for no call of the disk.
+	// notes guards the fields below. It is the last lock taken, and not held during a call of the
+	// disk.
 	notes    sync.Mutex
-	stats    Stats             // Counts: of the Writers that are closed
-	unsynced error             // the first failed sync: what it was to keep may be lost
-	troubles map[string]*Error // the last failure of each Op that is not over
+	stats    Stats             // the Counts of closed Writers only
+	unsynced error             // the first failed sync: records may be lost
+	troubles map[string]*Error // by Op, the failures that still hold
 	failures errorqueue.Queue[*Error]
 }
 
@@ -87,13 +88,13 @@ type File struct {
 type current struct {
 	*holdfast.Writer
 	file  *logFile
-	base  int64 // how large the file was when the Writer began; guarded by File.mu
-	final bool  // the Writer accepts nothing more; guarded by File.mu
+	base  int64 // the file's size when the Writer began; guarded by File.mu
+	final bool  // the Writer has failed for good; guarded by File.mu
 }
 
-// Open opens the log at path for appending, or makes it. It refuses invalid options before it
+// Open opens the log at path for appending, or creates it. It refuses invalid options before it
 // touches the file. A last line that a crash has torn is ended with a line feed before the next
-// record. Open does not make directories.
+// record. Open does not create directories.
 func Open(path string, options Options) (*File, error) {
 	return open(sys.Disk{}, path, options, runtime.GOOS == "windows")
 }
@@ -132,17 +133,17 @@ func open(d disk, path string, o Options, closesFirst bool) (*File, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.startLocked(l, stats.Counts{})
-	f.attendLocked() // OnError reports what fails, and the log works without it
+	f.attendLocked() // OnError reports a failure, and the log works without it
 	f.tendOnceLocked()
 	return f, nil
 }
 
-// Write accepts the record p as the policy says, see [holdfast.Writer.Write]. It waits while
-// memory is full and while a rotation is made.
+// Write accepts the record p under the policy, see [holdfast.Writer.Write]. It waits while memory
+// is full and during a rotation.
 //
-// With an error and n = 0, p is not in the log and may be given again. An error with n > 0 is of
-// a sync, where the policy waits for it: p is accepted and not known to be durable. Do not write
-// it again. OnError reports these errors too.
+// With an error and n = 0, p is not in the log and may be written again. An error with n > 0 is a
+// failed sync under a policy that waits for it: p is accepted and not known to be durable. Do not
+// write it again. OnError reports these errors too.
 func (f *File) Write(p []byte) (n int, err error) {
 	for first := true; ; first = false {
 		c := f.current.Load()
@@ -168,7 +169,7 @@ func (f *File) Write(p []byte) (n int, err error) {
 	}
 }
 
-// attend looks after the log because a Write found that to be due.
+// attend calls attendLocked when a Write has reached the file's turn.
 func (f *File) attend(c *current) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -179,7 +180,7 @@ func (f *File) attend(c *current) {
 	}
 }
 
-// failed looks after a failed call of a Writer, and reports whether it may be made again.
+// failed handles a failed call of a Writer, and reports whether the call may be repeated.
 func (f *File) failed(c *current, err error, first bool) (again bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -190,28 +191,28 @@ func (f *File) failed(c *current, err error, first bool) (again bool) {
 		return true
 	case !isFinal(err):
 		f.failingLocked(c, err)
-		return first // it may have been a failure of the background that is over
+		return first // it may be an old failure of the background
 	}
 	f.endedLocked(c, err)
 	f.attendLocked()
 	return true
 }
 
-// failingLocked notes a failed write, once until a record is accepted.
+// failingLocked notes a failed write. Until a record is accepted, more failures are not noted.
 func (f *File) failingLocked(c *current, err error) {
 	var failed *holdfast.WriteError
-	if errors.As(err, &failed) && failed == f.told {
-		return // it is heard of later than from the call that it failed
+	if errors.As(err, &failed) && failed == f.reported {
+		return // the failed call has reported it already
 	}
 	if f.failing == nil {
-		f.told = failed
+		f.reported = failed
 		f.note(&Error{Op: "write", Path: f.path, AtRisk: c.Written() - c.Flushed(), Err: err})
 	}
 	f.failing = err
-	f.current.Load().file.turn.Store(-1) // the next record that is accepted ends it
+	f.current.Load().file.turn.Store(-1) // the next accepted record ends the failure
 }
 
-// isFinal reports whether a Writer accepts nothing more after an error.
+// isFinal reports whether an error of a Writer is final.
 func isFinal(err error) bool {
 	return err != nil && (!errors.As(err, new(*holdfast.WriteError)) || errors.As(err, new(*holdfast.SyncError)))
 }
@@ -225,14 +226,14 @@ func (f *File) endedLocked(c *current, err error) {
 	f.unsyncedLocked(c, err)
 }
 
-// unsyncedLocked notes a failed sync, and reports it once a file.
+// unsyncedLocked notes a failed sync, and reports it once per file.
 func (f *File) unsyncedLocked(c *current, err error) {
-	if !c.file.told {
-		c.file.told = true
+	if !c.file.reported {
+		c.file.reported = true
 		f.note(&Error{Op: "sync", Path: f.path, AtRisk: c.Written() - c.Durable(), Err: err})
 	}
 	if errors.As(err, new(notSynced)) {
-		return // nothing is lost
+		return // no bytes are lost
 	}
 	f.notes.Lock()
 	defer f.notes.Unlock()
@@ -241,8 +242,8 @@ func (f *File) unsyncedLocked(c *current, err error) {
 	}
 }
 
-// settleLocked writes what a file has kept, and syncs it where the policy syncs. It returns why
-// that must be tried again.
+// settleLocked writes the bytes that a file has kept, and syncs it if the policy syncs. On an error
+// it must be tried again.
 func (f *File) settleLocked(c *current) error {
 	l := c.file
 	switch {
@@ -259,17 +260,17 @@ func (f *File) settleLocked(c *current) error {
 	return nil
 }
 
-// Rotate begins a new file, unless this one is empty. If it fails the log goes on in the same
-// file and tries again by itself.
+// Rotate begins a new file, unless the current one is empty. If that fails, the log continues in
+// the same file and tries again by itself.
 func (f *File) Rotate() error {
 	return f.asked(func() { f.wanted = true })
 }
 
-// Reopen opens the log's path anew if it leads to another file by now, or to none. It is for a
-// SIGHUP of a program such as logrotate that has moved the file. A file that was truncated in
-// its place (copytruncate) needs no Reopen. Records that were accepted before are written to the
-// old file, which must not be compressed until then: use logrotate's delaycompress. If it fails
-// the log goes on in the file that is open, and tries again by itself.
+// Reopen opens the log's path anew if it now leads to another file, or to none. Call it on the
+// SIGHUP of a program such as logrotate that has moved the file. A file truncated in place
+// (copytruncate) needs no Reopen. Records accepted before are written to the old file, which must
+// not be compressed before that: use logrotate's delaycompress. If Reopen fails, the log continues
+// in the open file and tries again by itself.
 func (f *File) Reopen() error {
 	return f.asked(func() {})
 }
@@ -285,14 +286,14 @@ func (f *File) asked(what func()) error {
 	return f.attendLocked()
 }
 
-// Sync makes all that was accepted before the call durable, with the names of its files. Only
-// under sync=never it covers the current file alone.
+// Sync makes all records accepted before the call durable, and the names of their files. Under
+// sync=never it covers the current file only.
 //
-// A failed sync is final, as that of a Writer is: every later Sync returns it, and Close does. The
-// log does not know whose records were lost, and no later sync brings them back. Writes go on, in a
-// new file. A Write that waits for its own sync still says whether its record is durable. To have a
-// Sync of later records alone, close the log and open it again. That another program has removed
-// the file is no such failure, and is returned once.
+// A failed sync is final, as for a Writer: Close and every later Sync return it. The log does not
+// know whose records were lost, and no later sync brings them back. Writes continue in a new file,
+// and a Write that waits for its own sync still reports whether its record is durable. For a Sync
+// of later records only, close the log and open it again. The removal of the file by another
+// program is not final and is returned once.
 func (f *File) Sync() error {
 	f.mu.RLock()
 	c := f.current.Load()
@@ -306,7 +307,7 @@ func (f *File) Sync() error {
 	if err == nil {
 		failed = c.Sync()
 		if failed != nil && !isFinal(failed) {
-			failed = c.Sync() // the first may be of the background, and over
+			failed = c.Sync() // the first may be an old failure of the background
 		}
 	}
 	f.mu.RUnlock()
@@ -322,7 +323,7 @@ func (f *File) Sync() error {
 	return f.withUnsynced(err)
 }
 
-// withUnsynced adds a failed sync to what a call of Sync or Close returns.
+// withUnsynced adds a failed sync to the error of Sync or Close.
 func (f *File) withUnsynced(err error) error {
 	f.notes.Lock()
 	defer f.notes.Unlock()
@@ -341,8 +342,8 @@ func (f *File) withUnsynced(err error) error {
 	return err
 }
 
-// Err returns what still fails, or nil: failures that the log tries again, and a failed sync, which
-// is final. It waits for nothing.
+// Err returns the failures that still hold, or nil: failures that the log tries again, and a failed
+// sync, which is final. It waits for nothing.
 func (f *File) Err() error {
 	f.notes.Lock()
 	defer f.notes.Unlock()
@@ -353,7 +354,7 @@ func (f *File) Err() error {
 	return errors.Join(errs...)
 }
 
-// over ends the troubles of these operations.
+// over ends the failures of operations.
 func (f *File) over(ops ...string) {
 	f.notes.Lock()
 	defer f.notes.Unlock()
@@ -362,10 +363,10 @@ func (f *File) over(ops ...string) {
 	}
 }
 
-// Close flushes what was accepted, syncs it unless the policy is sync=never, and closes the
-// log. It returns every failure of that, and a failed sync of an earlier file. It waits for the
-// background, and leaves a compression that is under way to the next Open. A second Close waits for
-// the first and returns the same.
+// Close flushes all accepted records, syncs them unless the policy is sync=never, and closes the
+// log. It returns the errors of these steps and a failed sync of an earlier file. It waits for the
+// background work, and leaves an unfinished compression to the next Open. A second Close waits for
+// the first and returns the same error.
 func (f *File) Close() error {
 	f.closeOnce.Do(func() {
 		f.mu.Lock()
@@ -380,7 +381,7 @@ func (f *File) Close() error {
 	return f.closeErr
 }
 
-// Stats returns the counts so far. It may be called at any time and waits for nothing.
+// Stats returns the counts since Open. It may be called at any time and waits for nothing.
 func (f *File) Stats() Stats {
 	f.notes.Lock()
 	defer f.notes.Unlock()
@@ -389,20 +390,20 @@ func (f *File) Stats() Stats {
 	return s
 }
 
-// merge adds the counts of a Writer. Its failures are the log's already.
+// merge adds the counts of a Writer, except its errors, which the log has counted.
 func (s *Stats) merge(c stats.Counts) {
 	c.Errors = 0
 	s.Merge(&c)
 }
 
-// count changes the counts.
+// count changes the counts under their lock.
 func (f *File) count(change func(*Stats)) {
 	f.notes.Lock()
 	defer f.notes.Unlock()
 	change(&f.stats)
 }
 
-// note counts a failure and has it reported.
+// note counts a failure and queues it for OnError.
 func (f *File) note(e *Error) {
 	f.notes.Lock()
 	defer f.notes.Unlock()
@@ -417,15 +418,14 @@ const (
 	longestPause = time.Minute
 )
 
-// attendLocked finds out whether the log needs another file, and exchanges it. It returns what
-// failed, which is noted too.
+// attendLocked exchanges the file if the log needs another one. It notes and returns a failure.
 func (f *File) attendLocked() (err error) {
 	c := f.current.Load()
 	now := time.Now()
 	c.base -= c.file.truncated()
 	size := c.base + c.Written()
 	full := f.options.MaxSize > 0 && size >= int64(f.options.MaxSize)
-	wall := clock().Round(0) // not the time that passes
+	wall := clock().Round(0) // without the monotonic clock
 	passed := f.passedLocked(wall)
 	waits := now.Before(f.retryAt)
 
@@ -440,7 +440,7 @@ func (f *File) attendLocked() (err error) {
 	switch {
 	case waits && !c.final, op == "":
 	case waits:
-		f.exchangeLocked(next) // to another Writer: it has noted what failed
+		f.exchangeLocked(next) // to another Writer; exchangeLocked has noted a failure
 	default:
 		if next = f.reopenLocked; op == "rotate" {
 			next = f.renameLocked
@@ -474,8 +474,8 @@ func (f *File) attendLocked() (err error) {
 	return err
 }
 
-// passedLocked reports whether the time of a rotation has come. Else it looks for that time again: it is
-// nearer if the clock was set back.
+// passedLocked reports whether the time of a rotation has come. If not, it computes that time
+// again: it is earlier if the clock was set back.
 func (f *File) passedLocked(wall time.Time) bool {
 	if !f.due.IsZero() && !wall.Before(f.due) {
 		return true
@@ -484,11 +484,11 @@ func (f *File) passedLocked(wall time.Time) bool {
 	return false
 }
 
-// armLocked sets the timer to what comes next.
+// armLocked sets the timer to the earliest time.
 func (f *File) armLocked(now time.Time) {
 	f.disarmLocked()
 	next := []time.Time{f.tendAt, f.retryAt}
-	if f.retryAt.IsZero() && !f.due.IsZero() { // the clock may be set, or stand still while the machine sleeps
+	if f.retryAt.IsZero() && !f.due.IsZero() { // the clock may be set, or the machine may sleep
 		next = append(next, now.Add(min(f.due.Sub(clock().Round(0)), longestPause)))
 	}
 	next = slices.DeleteFunc(next, time.Time.IsZero)
@@ -510,7 +510,7 @@ func (f *File) armLocked(now time.Time) {
 			f.tendAt = time.Time{}
 			f.tendOnceLocked()
 		case f.retryAt.IsZero() && !f.passedLocked(clock().Round(0)):
-			f.armLocked(now) // it was a look at the clock
+			f.armLocked(now) // the timer only rechecked the clock
 			return
 		}
 		f.attendLocked()

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// The buckets are log-linear, as those of an HDR histogram (hdrhistogram.org): each power of
-// two is cut into perOctave equal parts. So a bucket is at most an eighth wider than its
-// lower bound. The first holds all that is shorter than 2^shortest ns, the last all from
-// 2^longest ns on: 256 ns and 68 s.
+// The buckets are log-linear, as in an HDR histogram (hdrhistogram.org): each power of two is cut
+// into perOctave equal parts. So a bucket is at most an eighth wider than its lower bound. The
+// first bucket holds all durations below 2^shortest ns = 256 ns, the last all from 2^longest ns =
+// 68 s on.
 const (
 	perOctaveBits = 3
 	perOctave     = 1 << perOctaveBits
@@ -20,8 +20,8 @@ const (
 	buckets       = (longest-shortest)*perOctave + 2
 )
 
-// A Histogram counts durations. It has a fixed size: nothing is allocated. The zero Histogram
-// is empty. Its user guards it.
+// A Histogram counts durations. It has a fixed size and allocates nothing. The zero Histogram is
+// empty. It is not safe for concurrent use.
 type Histogram struct {
 	counts [buckets]int64
 	sum    time.Duration
@@ -48,7 +48,7 @@ func bucket(d time.Duration) int {
 	return 1 + (octave-shortest)*perOctave + part
 }
 
-// bound returns the duration that all of a bucket are shorter than.
+// bound returns the exclusive upper bound of a bucket.
 func bound(i int) time.Duration {
 	switch i {
 	case 0:
@@ -60,7 +60,7 @@ func bound(i int) time.Duration {
 	return time.Duration(perOctave+part+1) << (octave - perOctaveBits)
 }
 
-// Merge adds what another has counted: as if this one had counted all.
+// Merge adds the durations of o.
 func (h *Histogram) Merge(o *Histogram) {
 	for i, n := range o.counts {
 		h.counts[i] += n
@@ -69,7 +69,7 @@ func (h *Histogram) Merge(o *Histogram) {
 	h.most = max(h.most, o.most)
 }
 
-// Count returns how many durations were counted.
+// Count returns the number of durations.
 func (h *Histogram) Count() (n int64) {
 	for _, k := range h.counts {
 		n += k
@@ -77,16 +77,16 @@ func (h *Histogram) Count() (n int64) {
 	return n
 }
 
-// Sum returns all durations together.
+// Sum returns the sum of the durations.
 func (h *Histogram) Sum() time.Duration { return h.sum }
 
 // Max returns the longest duration.
 func (h *Histogram) Max() time.Duration { return h.most }
 
-// Quantile returns a duration that the share q of all was no longer than. It is no less than the
-// exact one and no more than Max. Between 256 ns and 68 s it is at most an eighth too long. What is
-// shorter counts as 256 ns, and what is longer as Max. From q = 1 on it is Max. A q of 0 or less is
-// the smallest share, that of one duration. Of none it is 0.
+// Quantile returns an upper bound of the quantile q: at least the exact quantile, and at most Max.
+// Between 256 ns and 68 s it is at most an eighth too long. A shorter duration counts as 256 ns,
+// and a longer one as Max. For q ≥ 1 it returns Max, for q ≤ 0 the bound of the shortest duration,
+// and for an empty Histogram 0.
 func (h *Histogram) Quantile(q float64) time.Duration {
 	rank := max(1, int64(math.Ceil(q*float64(h.Count()))))
 	for below, n := range h.Buckets() {
@@ -97,8 +97,9 @@ func (h *Histogram) Quantile(q float64) time.Duration {
 	return h.most
 }
 
-// Buckets returns how many durations each bucket has, and what they are shorter than, from the
-// shortest on. It leaves out empty ones. Those from 68 s on have the largest Duration as their bound.
+// Buckets returns an iterator over the buckets that are not empty, the shortest first: the
+// exclusive upper bound and the number of durations. The bucket from 68 s on has the largest
+// Duration as its bound.
 func (h *Histogram) Buckets() iter.Seq2[time.Duration, int64] {
 	return func(yield func(below time.Duration, n int64) bool) {
 		for i, n := range h.counts {
@@ -117,9 +118,8 @@ func (h Histogram) String() string {
 	return fmt.Sprintf("%d (p50 %v, p99 %v, max %v)", h.Count(), h.Quantile(0.5), h.Quantile(0.99), h.most)
 }
 
-// MarshalJSON writes an object with the keys count, sum_ns, max_ns, p50_ns, p99_ns, p999_ns
-// and buckets. Each bucket has how many it holds (n) and what these are shorter than
-// (below_ns).
+// MarshalJSON writes an object with the keys count, sum_ns, max_ns, p50_ns, p99_ns, p999_ns and
+// buckets. Each bucket has its number of durations (n) and its exclusive upper bound (below_ns).
 func (h Histogram) MarshalJSON() ([]byte, error) {
 	text := fmt.Appendf(nil, `{"count":%d,"sum_ns":%d,"max_ns":%d,"p50_ns":%d,"p99_ns":%d,"p999_ns":%d,"buckets":[`,
 		h.Count(), h.sum, h.most, h.Quantile(0.5), h.Quantile(0.99), h.Quantile(0.999))

@@ -2,12 +2,12 @@ package stats
 
 import "time"
 
-// A Sparse is a Histogram with memory for what it has counted alone, from the octave of the
-// shortest duration to that of the longest. The zero Sparse is empty. Its user guards it.
+// A Sparse is a Histogram that allocates counts only from the octave of its shortest duration to
+// the octave of its longest. The zero Sparse is empty. It is not safe for concurrent use.
 type Sparse struct {
 	from   int // the bucket of counts[0]
 	counts []uint32
-	more   *Histogram // of those that a uint32 could not hold
+	more   *Histogram // the counts beyond a uint32
 	sum    time.Duration
 	most   time.Duration
 }
@@ -36,7 +36,7 @@ func (s *Sparse) Add(d time.Duration) {
 	s.most = max(s.most, d)
 }
 
-// Histogram returns what was counted.
+// Histogram returns the durations as a Histogram.
 func (s *Sparse) Histogram() Histogram {
 	var h Histogram
 	if s.more != nil {

@@ -9,14 +9,14 @@ import (
 	"github.com/holdfast-go/holdfast/internal/deadline"
 )
 
-// Append appends records, one or an atomic batch: a crash leaves all of them or none. It
-// returns the index of the last; they are consecutive. On nil they are accepted as the policy
-// says: under sync=group and sync=each durable, without a buffer in the kernel, else in
+// Append appends records, one or an atomic batch: a crash leaves all of them or none. It returns
+// the index of the last; the indices are consecutive. On nil the records are accepted: under
+// sync=group and sync=each they are durable, without a buffer they are in the kernel, otherwise in
 // memory.
 //
-// On an error with an index the records are accepted and wait, and may become durable or
-// not. Don't append them again, but Wait for them. On an error with 0 they are not in the
-// log. Append keeps no record.
+// On an error with an index the records are accepted and still wait. They may become durable or
+// not: don't append them again, but Wait for them. On an error with index 0 they are not in the
+// log. Append does not retain records.
 func (l *Log) Append(records ...[]byte) (last uint64, err error) {
 	sync := l.opts.Policy.Sync
 	if sync.Mode == holdfast.SyncEach {
@@ -40,8 +40,8 @@ func (l *Log) Append(records ...[]byte) (last uint64, err error) {
 	return last, l.paceLocked()
 }
 
-// Enqueue is Append that waits for no sync, whatever the policy: see Wait. Under sync=group
-// and sync=each the records stay in memory until a Wait or an Append, or until it is full.
+// Enqueue is Append that waits for no sync, under any policy: see Wait. Under sync=group and
+// sync=each the records stay in memory until a Wait or an Append, or until memory is full.
 func (l *Log) Enqueue(records ...[]byte) (last uint64, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -55,10 +55,10 @@ func (l *Log) Enqueue(records ...[]byte) (last uint64, err error) {
 	return last, l.paceLocked()
 }
 
-// Wait waits until the record of an index is durable, under every policy; calls made at the
-// same time share a sync. If ctx ends first it returns the cause, and the record may become
-// durable or not. If TruncateAfter removes the record meanwhile, it is ErrNotFound. After
-// Close it is nil for what is durable, and ErrClosed for all else.
+// Wait waits until the record of an index is durable, under every policy; calls made at the same
+// time share a sync. If ctx ends first, Wait returns the context's cause, and the record may become
+// durable or not. If TruncateAfter removes the record meanwhile, it returns ErrNotFound. After
+// Close it returns nil for a durable record and ErrClosed for any other.
 func (l *Log) Wait(ctx context.Context, index uint64) error {
 	if l.durable.Load() >= index {
 		return nil
@@ -74,7 +74,8 @@ func (l *Log) Wait(ctx context.Context, index uint64) error {
 	return l.advance(ctx, index, true)
 }
 
-// refusalLocked is the error of every call that changes the log, or nil.
+// refusalLocked returns the error of a call that changes the log, or nil. An unreported failure is
+// returned once.
 func (l *Log) refusalLocked() error {
 	switch {
 	case l.final != nil:
@@ -127,7 +128,7 @@ func (l *Log) acceptLocked(records [][]byte) (last uint64, err error) {
 	}
 }
 
-// paceLocked moves what the policy wants in the kernel by now.
+// paceLocked writes the pending records if the policy's limits by bytes are reached.
 func (l *Log) paceLocked() error {
 	l.clocksLocked()
 	// A larger record must not wait in memory: Policy.Loss counts two buffers.
@@ -137,8 +138,8 @@ func (l *Log) paceLocked() error {
 	return nil
 }
 
-// settleLocked is called at each end of a batch, however it ended. It keeps the policy's promises: the clocks run if
-// bytes wait, and what is due by bytes is started.
+// settleLocked is called at each end of a batch, also a failed one. It keeps the policy's limits:
+// the clocks run while bytes wait, and work due by bytes is started.
 func (l *Log) settleLocked() {
 	l.room.Broadcast()
 	l.clocksLocked()
@@ -148,15 +149,15 @@ func (l *Log) settleLocked() {
 	}
 }
 
-// clocksLocked has each clock run while bytes wait for it, and stand still else.
+// clocksLocked starts the clocks of flushes and syncs, or stops one that has nothing to do.
 func (l *Log) clocksLocked() {
 	runs := !l.isClosing && l.final == nil
 	l.flushTimer.Set(runs && l.waitsLocked() > 0)
 	l.syncTimer.Set(runs && l.waitsLocked()+l.unsynced > 0)
 }
 
-// dueLocked reports whether a batch is due by bytes that no call makes, and whether it syncs. A flush that has failed waits for a
-// clock or a call.
+// dueLocked reports whether a batch is due by bytes, and whether it must sync. After a failed flush
+// none is due by bytes: a clock or a call tries again.
 func (l *Log) dueLocked() (sync, due bool) {
 	if l.isClosing || l.final != nil || l.opts.Policy.Sync.Waits() {
 		return false, false
@@ -165,7 +166,7 @@ func (l *Log) dueLocked() (sync, due bool) {
 	return sync, sync || l.failing == nil && len(l.pending) > 0 && len(l.pending) >= int(l.due.FlushBytes)
 }
 
-// start makes what is due by bytes. It leaves a flush to the calls that make one now.
+// start makes the batches that are due by bytes. A flush is left to a call that leads one now.
 func (l *Log) start() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -175,7 +176,7 @@ func (l *Log) start() {
 	l.starting = false
 }
 
-// fired is called by the policy's clocks. What is left then is due again after a while.
+// fired is called by the policy's clocks. Bytes that are left are due again later.
 func (l *Log) fired(timer *deadline.Timer, sync bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -188,18 +189,19 @@ func (l *Log) fired(timer *deadline.Timer, sync bool) {
 	l.moveInBackgroundLocked(sync)
 }
 
-// noteLocked keeps a failure that no call returns for the next one. A final one every call
-// returns anyway.
+// noteLocked keeps a failure that no call returns for the next call. A final one needs no note:
+// every call returns it.
 func (l *Log) noteLocked(err error) {
-	if e, ok := err.(*Error); ok && !e.told && l.final == nil && l.unreported == nil {
+	if e, ok := err.(*Error); ok && !e.reported && l.final == nil && l.unreported == nil {
 		l.unreported = err
 	}
 }
 
-// returnedLocked is called with what a call returns of a batch that it shares with others: the next call need not return it too.
+// returnedLocked marks err as reported when a call returns it from a batch that other calls share:
+// the next call need not return it too.
 func (l *Log) returnedLocked(err error) error {
 	if e, ok := err.(*Error); ok {
-		e.told = true
+		e.reported = true
 		if l.unreported == err {
 			l.unreported = nil
 		}

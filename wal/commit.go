@@ -12,19 +12,20 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// A batch is what calls want that share one: see [commit.Group]. It moves all that was accepted before, and
-// goes on where a write has failed.
+// A batch is the common work of its calls (see [commit.Group]). It writes all records accepted
+// before it, after the rest of a failed write.
 type batch struct {
-	sync  bool   // make it durable
-	cut   func() // what TruncateAfter does behind that, with the lock
-	index uint64 // up to this record it moves them; 0: its leader does not know yet
+	sync  bool   // also sync
+	cut   func() // TruncateAfter's step after the sync; called with the lock
+	index uint64 // the last record that the batch writes; 0: not known yet
 }
 
-// background is the context of calls without one: they wait to the end.
+// background is the context of calls without one: they never give up.
 var background = context.Background()
 
-// advance returns when the records up to an index are durable, or with no sync when the kernel has
-// them. It is called with the lock and returns without it. The caller may hold each or exclusive, which no leader waits for.
+// advance returns when the records up to an index are durable, or, without sync, when the kernel
+// has them. It is called with the lock and returns without it. The caller may hold each or
+// exclusive, for which no leader waits.
 func (l *Log) advance(ctx context.Context, index uint64, sync bool) (err error) {
 	reached := func() bool { return l.durable.Load() >= index || !sync && l.flushed >= index }
 	for err == nil && !reached() {
@@ -59,8 +60,8 @@ func (l *Log) advanceLocked(ctx context.Context, index uint64, sync bool) error 
 	return l.advance(ctx, index, sync)
 }
 
-// join has a batch made, or waits for the one at work if that has the record which is wanted. It is called with the lock and
-// returns without it.
+// join makes a batch, or waits for the batch at work if that has the wanted record. It is called
+// with the lock and returns without it.
 func (l *Log) join(ctx context.Context, want batch) error {
 	has := func(at *batch) bool { return want.index > 0 && at.index >= want.index && (at.sync || !want.sync) }
 	if b := l.group.JoinCurrent(has); b != nil {
@@ -77,21 +78,21 @@ func (l *Log) join(ctx context.Context, want batch) error {
 	return l.group.Do(ctx, b)
 }
 
-// moveLocked has a batch made for a call that returns its error.
+// moveLocked makes a batch for a call that returns the batch's error.
 func (l *Log) moveLocked(want batch) error {
 	err := l.join(background, want)
 	l.mu.Lock()
 	return l.returnedLocked(err)
 }
 
-// moveInBackgroundLocked has a batch made that no call waits for.
+// moveInBackgroundLocked makes a batch in a background goroutine: the next call returns its error.
 func (l *Log) moveInBackgroundLocked(sync bool) {
 	err := l.join(background, batch{sync: sync})
 	l.mu.Lock()
 	l.noteLocked(err)
 }
 
-// endedLocked returns why nothing is written any more, or nil.
+// endedLocked returns the error that ended all writing, or nil.
 func (l *Log) endedLocked() error {
 	if l.final == nil && l.sealed {
 		return ErrClosed
@@ -99,8 +100,9 @@ func (l *Log) endedLocked() error {
 	return l.final
 }
 
-// lead makes a batch. It releases the lock, and waits for nothing but the disk and the spare file. What the kernel has is
-// synced also if a write has failed: other calls of the batch may need no more, and it may be due.
+// lead makes a batch. It releases the lock, and waits for nothing except the disk and the spare
+// file. After a failed write the kernel's bytes are synced all the same: other calls of the batch
+// may need no more, and a sync may be due.
 func (l *Log) lead(b *batch) error {
 	defer l.settleLocked()
 	err := l.endedLocked()
@@ -124,7 +126,7 @@ func (l *Log) lead(b *batch) error {
 	return err
 }
 
-// takeLocked takes what waits in memory, for a leader to write.
+// takeLocked moves the pending frames to out, for the leader to write.
 func (l *Log) takeLocked(b *batch) {
 	b.index = l.last
 	l.out, l.pending, l.written = l.pending, l.out[:0], 0
@@ -136,7 +138,7 @@ func (l *Log) takeLocked(b *batch) {
 	l.room.Broadcast()
 }
 
-// writeOut writes what is in out. Only the leader calls it.
+// writeOut writes the frames in out. Only the leader calls it.
 func (l *Log) writeOut(durably bool, low uint64) error {
 	for l.written < len(l.out) {
 		s := l.head
@@ -148,7 +150,7 @@ func (l *Log) writeOut(durably bool, low uint64) error {
 			}
 			continue
 		}
-		// What follows in a next segment must find this one durable: see begin.
+		// Before frames go to the next segment, this one must be durable: see begin.
 		if err := l.write(s, rest[:n], durably || n < len(rest)); err != nil {
 			return err
 		}
@@ -156,7 +158,7 @@ func (l *Log) writeOut(durably bool, low uint64) error {
 	return nil
 }
 
-// fit returns how many bytes of whole frames fit into a room.
+// fit returns the number of bytes in the whole frames that fit into room.
 func fit(frames []byte, room int64) (n int) {
 	for n < len(frames) {
 		size := int(frameSize(int(binary.LittleEndian.Uint32(frames[n+4:]))))
@@ -168,7 +170,7 @@ func fit(frames []byte, room int64) (n int) {
 	return n
 }
 
-// write writes whole frames to a segment, if it can durably.
+// write writes whole frames to a segment, durably if asked and if the system has a call for it.
 func (l *Log) write(s *segment, frames []byte, durably bool) (err error) {
 	next, low, marked := s.next, uint64(0), s.marked
 	var begins []position
@@ -186,7 +188,7 @@ func (l *Log) write(s *segment, frames []byte, durably bool) (err error) {
 		at += int(finish(f, l.seed, s.epoch, s.synced))
 	}
 	did, took := false, time.Duration(0)
-	// A sync of these bytes alone would leave earlier ones that are not durable.
+	// A durable write covers these bytes only, so earlier bytes must be durable already.
 	if w, ok := l.disk.(durableWriter); ok && durably && !l.noDsync && s.synced == s.end && !s.partial {
 		did, err = l.writeDurably(w, s, frames)
 	}
@@ -232,8 +234,8 @@ func (l *Log) write(s *segment, frames []byte, durably bool) (err error) {
 	return nil
 }
 
-// writeDurably reports whether the frames are written and durable. If not, and err is nil,
-// the system has no such call.
+// writeDurably writes the frames and syncs them in one call, and reports whether it did. With
+// (false, nil) the system has no such call.
 func (l *Log) writeDurably(w durableWriter, s *segment, frames []byte) (did bool, err error) {
 	start, at := time.Now(), s.end
 	for len(frames) > 0 {
@@ -250,16 +252,16 @@ func (l *Log) writeDurably(w durableWriter, s *segment, frames []byte) (did bool
 		}
 		frames, at = frames[n:], at+int64(n)
 	}
-	if err := l.named(s); err != nil {
+	if err := l.checkLinked(s); err != nil {
 		return false, err
 	}
 	l.took(time.Since(start))
 	return true, nil
 }
 
-// named returns an error if the current segment has lost its name: such a file accepts writes and
+// checkLinked returns ErrUnlinked if the segment has lost its name: such a file accepts writes and
 // syncs, and no Open finds it.
-func (l *Log) named(s *segment) error {
+func (l *Log) checkLinked(s *segment) error {
 	is, err := l.disk.StatFD(s.fd)
 	if err == nil && is.Links == 0 {
 		err = holdfast.ErrUnlinked
@@ -275,12 +277,12 @@ func (l *Log) took(d time.Duration) {
 	l.head.took += d
 }
 
-// syncSegment makes what was written to the current segment durable.
+// syncSegment makes all bytes written to the current segment durable.
 func (l *Log) syncSegment(s *segment) error {
 	start := time.Now()
 	err := l.syncFile(s.fd)
 	if err == nil {
-		err = l.named(s)
+		err = l.checkLinked(s)
 	}
 	if err != nil {
 		return l.problem("sync", s.name, true, err)
@@ -296,7 +298,7 @@ func (l *Log) syncSegment(s *segment) error {
 	return nil
 }
 
-// rotate begins a segment, whose first record will be first. Only the leader calls it.
+// rotate begins a segment with the record first. Only the leader calls it.
 func (l *Log) rotate(first, low uint64) error {
 	old := l.head
 	if old.synced < old.end {
@@ -314,8 +316,8 @@ func (l *Log) rotate(first, low uint64) error {
 	return nil
 }
 
-// enterLocked makes a segment the current one. All of the one before is durable, so a
-// failure to close it loses nothing.
+// enterLocked makes a segment the current one. The one before is durable as a whole, so a failure
+// to close it loses nothing.
 func (l *Log) enterLocked(s *segment) {
 	if l.head != nil && l.head.fd >= 0 {
 		_ = l.disk.Close(l.head.fd)
@@ -325,7 +327,7 @@ func (l *Log) enterLocked(s *segment) {
 	l.lowWritten, l.lowDurable = max(l.lowWritten, s.low), max(l.lowDurable, s.low)
 }
 
-// growLocked wakes the readers that wait for more.
+// growLocked wakes the readers that wait for new records.
 func (l *Log) growLocked() {
 	if l.grown != nil {
 		close(l.grown)
@@ -333,7 +335,7 @@ func (l *Log) growLocked() {
 	}
 }
 
-// finish completes a frame of appendFrame, and returns its size.
+// finish fills in the epoch, durable and checksum of a frame of appendFrame, and returns its size.
 func finish(b []byte, seed uint32, epoch uint64, durable int64) int64 {
 	body := int(binary.LittleEndian.Uint32(b[4:]))
 	binary.LittleEndian.PutUint64(b[8:], epoch)
@@ -342,8 +344,8 @@ func finish(b []byte, seed uint32, epoch uint64, durable int64) int64 {
 	return frameSize(body)
 }
 
-// prepareInBackground makes a spare file if there is none. A failure is left to the segment
-// that needs it, which tries again.
+// prepareInBackground makes a spare file if there is none. It drops a failure: the segment that
+// needs the file tries again.
 func (l *Log) prepareInBackground(roomAlone bool) {
 	defer l.background.Done()
 	l.spare.Lock()

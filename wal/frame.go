@@ -9,34 +9,33 @@ import (
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
-// The layout of a segment: docs/wal.md describes it to the byte. All numbers are
-// little-endian.
+// The layout of a segment; docs/wal.md describes each byte. All numbers are little-endian.
 const (
 	magic   = "hfastwal"
 	version = 1
 
-	// headerSize is where the first frame begins: no frame shares a page with the header.
+	// headerSize is the offset of the first frame: no frame shares a page with the header.
 	headerSize = 4096
 	headerUsed = 64
 
 	frameHeader = 32
-	frameAlign  = 8 // a multiple of it is where each frame begins
+	frameAlign  = 8 // each frame begins at a multiple of it
 	markSize    = 8 // the body of a mark
 
-	// mostIndex is the largest index: no sum of an index and a count overflows.
+	// mostIndex is the largest index: an index plus a count never overflows.
 	mostIndex = math.MaxInt64
 )
 
-// A frame is one Append: a batch of records with one checksum, so that all of it is there or
-// nothing. One without records is a mark: see docs/wal.md.
+// A frame is one Append: a batch of records under one checksum, so that recovery finds all of them
+// or none. A frame without records is a mark: see docs/wal.md.
 type frame struct {
-	index   uint64 // of its first record, or of the next one
-	count   uint32 // of records
+	index   uint64 // the index of the first record; in a mark, of the next record
+	count   uint32 // the number of records
 	durable uint32 // the segment was durable up to here when the frame was written
 	body    []byte
 }
 
-// frameSize is how many bytes a frame with such a body takes.
+// frameSize is the size of a frame whose body has body bytes.
 func frameSize(body int) int64 {
 	return (int64(frameHeader) + int64(body) + frameAlign - 1) &^ (frameAlign - 1)
 }
@@ -72,15 +71,15 @@ func bodySize(records [][]byte) int {
 	return n
 }
 
-// castagnoli returns the table of CRC-32C. It is made at the first call: that takes longer than all else
-// that is done when a program starts.
+// castagnoli returns the table of CRC-32C. It is made at the first call and not at a program's
+// start, because making it takes longer than all else there.
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
-// seedOf is where the checksums of a log begin, so that no frame of another log is valid.
+// seedOf is the initial value of a log's checksums: no frame of another log is valid.
 func seedOf(id [16]byte) uint32 { return crc32.Checksum(id[:], castagnoli()) }
 
-// plausible takes a frame's header apart, and reports whether it may be one of this epoch at
-// this offset: its checksum is not looked at.
+// plausible decodes a frame's header, and reports whether it may be a frame of this epoch at this
+// offset. It does not check the checksum.
 func (f *frame) plausible(b []byte, epoch uint64, at, size int64) (body int, ok bool) {
 	if len(b) < frameHeader || binary.LittleEndian.Uint64(b[8:]) != epoch || binary.LittleEndian.Uint32(b[4:]) > mostSegment {
 		return 0, false
@@ -93,7 +92,7 @@ func (f *frame) plausible(b []byte, epoch uint64, at, size int64) (body int, ok 
 		f.index > 0 && f.index+uint64(f.count) >= f.index
 }
 
-// whole reports whether the body is as long as the frame says: a checksum that fits by
+// whole reports whether the lengths of the records add up to the body: a checksum that fits by
 // chance is not enough.
 func (f *frame) whole() bool {
 	if f.count == 0 {
@@ -109,10 +108,10 @@ func (f *frame) whole() bool {
 	return sum == int64(len(f.body))
 }
 
-// next is the index behind the frame.
+// next is the index after the frame's last record.
 func (f *frame) next() uint64 { return f.index + uint64(f.count) }
 
-// records returns the records of a frame. Their bytes are the frame's.
+// records returns the records of a frame. Their Data aliases the frame's body.
 func (f *frame) records() iter.Seq[Record] {
 	return func(yield func(Record) bool) {
 		at := 4 * int(f.count)
@@ -126,18 +125,18 @@ func (f *frame) records() iter.Seq[Record] {
 	}
 }
 
-// A window reads a segment a stretch at a time.
+// A window is a buffered reader at offsets of a segment.
 type window struct {
 	disk  disk
 	fd    int
 	size  int64 // the segment's
-	chunk int   // how much is read at once
+	chunk int   // bytes read at once
 	buf   []byte
 	at    int64
 }
 
-// bytes returns at least n bytes from an offset on, and fewer where the segment ends. They are
-// valid until the next call.
+// bytes returns at least n bytes from an offset on, or fewer at the segment's end. They are valid
+// until the next call.
 func (w *window) bytes(at int64, n int) ([]byte, error) {
 	n = int(max(0, min(int64(n), w.size-at)))
 	if at >= w.at && at+int64(n) <= w.at+int64(len(w.buf)) {
@@ -168,7 +167,7 @@ func (w *window) bytes(at int64, n int) ([]byte, error) {
 	return w.buf, nil
 }
 
-// frame returns the frame that begins at an offset, and where it ends, if it is whole.
+// frame returns the frame at an offset, the offset of its end, and whether it is whole.
 func (w *window) frame(at int64, seed uint32, epoch uint64) (f frame, end int64, ok bool, err error) {
 	b, err := w.bytes(at, frameHeader)
 	if err != nil {

@@ -11,13 +11,13 @@ import (
 	"sort"
 )
 
-// readChunk is how much a reader reads at once.
+// readChunk is the size of a reader's reads.
 const readChunk = 64 << 10
 
-// Read returns the record of an index. Under sync=group and sync=each it returns what is
-// durable, so that no reader sees what a crash can take back. Otherwise it returns all that
-// was accepted, and first writes what waits in memory. An index that the log does not have is
-// [ErrNotFound]. The slice is the caller's.
+// Read returns the record of an index. Under sync=group and sync=each it returns only durable
+// records, so that no reader sees a record that a crash can take back. Otherwise it returns every
+// accepted record, and first writes the records in memory to the kernel. For an index that the log
+// does not have it returns [ErrNotFound]. The caller owns the slice.
 func (l *Log) Read(index uint64) ([]byte, error) {
 	for r, err := range l.Records(index) {
 		return bytes.Clone(r.Data), err
@@ -25,11 +25,11 @@ func (l *Log) Read(index uint64) ([]byte, error) {
 	return nil, fmt.Errorf("%w: %d", ErrNotFound, index)
 }
 
-// Records returns the records from an index on, to the end that the log has when the iterator gets
-// there. See Read for which these are. Data is valid until the next step. An error ends it:
-// ErrNotFound where the log does not begin as early, or TruncateBefore or TruncateAfter was
-// faster; a DamageError; ErrClosed. Once TruncateAfter has returned, none of the records that it
-// removed comes. Of those that TruncateBefore removes, some may still come.
+// Records returns the records from an index on, up to the end of the log when the iterator arrives
+// there. See Read for the records that a reader sees. Data is valid until the next step. An error
+// is the last step: ErrNotFound if the log begins after from, or if TruncateBefore or TruncateAfter
+// removed the next record; a DamageError; ErrClosed. After TruncateAfter has returned, no record
+// that it removed is returned. Records that TruncateBefore removes may still be returned.
 func (l *Log) Records(from uint64) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		l.mu.Lock()
@@ -46,23 +46,22 @@ func (l *Log) Records(from uint64) iter.Seq2[Record, error] {
 	}
 }
 
-// Follow is Records that waits for what comes, until ctx ends, whose cause is the last
-// error, or the Log is closed. Records that wait in memory come when the policy has written
-// them.
+// Follow is Records that waits for new records, until the Log is closed or ctx ends, whose cause is
+// the last error. Records in memory come when the policy has written them.
 func (l *Log) Follow(ctx context.Context, from uint64) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) { l.read(ctx, true, from, yield) }
 }
 
-// A cursor is where a reader is.
+// A cursor is the position of a reader.
 type cursor struct {
 	log   *Log
 	next  uint64
-	epoch uint64   // of the log's head when the cursor looked: TruncateAfter begins a larger one
+	epoch uint64   // the epoch of the log's head at the last look: TruncateAfter begins a larger one
 	in    *segment // pinned; nil: none yet
-	limit uint64   // it has the records below
-	cuts  int64    // of the log when the cursor looked
-	at    int64    // where a frame begins, at or before next
-	last  int64    // where the frame before began
+	limit uint64   // the index after the last record of in
+	cuts  int64    // the log's cuts at the last look
+	at    int64    // the offset of a frame, at or before next
+	last  int64    // the offset of the frame before it
 	window
 }
 
@@ -85,10 +84,10 @@ func (l *Log) read(ctx context.Context, follow bool, from uint64, yield func(Rec
 				return
 			}
 			for r := range f.records() {
-				if c.cuts != l.cuts.Load() { // what is left of the frame may be removed by now
+				if c.cuts != l.cuts.Load() { // the rest of the frame may be removed by now
 					end = c.next
 				}
-				// The batch may go on beyond where TruncateAfter has cut it.
+				// The frame may have records after the cut of a TruncateAfter.
 				if r.Index == c.next && r.Index < min(end, c.limit) {
 					c.next++
 					if !yield(r, nil) {
@@ -96,15 +95,15 @@ func (l *Log) read(ctx context.Context, follow bool, from uint64, yield func(Rec
 					}
 				}
 			}
-			if c.next < f.next() { // the end was that of the log before a cut
+			if c.next < f.next() { // end was the log's end before a cut
 				c.at = c.last
 			}
 		}
 	}
 }
 
-// await returns the index behind the last that readers may see. To follow it waits until
-// that is beyond next.
+// await returns the index after the last record that readers may see. With follow it waits until
+// that is greater than next.
 func (c *cursor) await(ctx context.Context, follow bool) (end uint64, err error) {
 	l := c.log
 	l.mu.Lock()
@@ -140,7 +139,7 @@ func (c *cursor) await(ctx context.Context, follow bool) (end uint64, err error)
 	}
 }
 
-// checkLocked returns why the cursor can't go on.
+// checkLocked returns the error that ends the cursor, or nil.
 func (c *cursor) checkLocked() error {
 	l := c.log
 	c.cuts = l.cuts.Load()
@@ -160,7 +159,7 @@ func (c *cursor) checkLocked() error {
 	return nil
 }
 
-// step returns the frame that has the next record.
+// step returns the frame with the next record.
 func (c *cursor) step() (f frame, err error) {
 	for c.in == nil || c.next >= c.limit {
 		if err := c.enter(); err != nil {
@@ -184,7 +183,7 @@ func (c *cursor) step() (f frame, err error) {
 
 func (c *cursor) path() string { return filepath.Join(c.log.dir.path, c.in.name) }
 
-// enter finds the segment with the next record, or what has come to it since.
+// enter opens the segment with the next record, or extends the limit of the open one.
 func (c *cursor) enter() error {
 	l := c.log
 	l.mu.Lock()
@@ -198,7 +197,7 @@ func (c *cursor) enter() error {
 		l.mu.Unlock()
 		return nil
 	}
-	s.pins++ // so its file is not recycled
+	s.pins++ // the file of a pinned segment is not recycled
 	l.background.Add(1)
 	limit, size, at := s.next, s.end, s.before(c.next)
 	l.mu.Unlock()
@@ -220,7 +219,7 @@ func (c *cursor) enter() error {
 	return &Error{Op: "open", Path: c.path(), Durable: l.Durable(), Err: err}
 }
 
-// leave gives up the cursor's segment.
+// leave closes and unpins the cursor's segment.
 func (c *cursor) leave() {
 	if c.in == nil {
 		return
@@ -235,7 +234,7 @@ func (c *cursor) leave() {
 	c.in = nil
 }
 
-// before returns where to look for an index: at or before its frame.
+// before returns the offset of a frame at or before the one with index.
 func (s *segment) before(index uint64) int64 {
 	i := sort.Search(len(s.table), func(i int) bool { return s.table[i].index > index })
 	if i == 0 {

@@ -22,26 +22,26 @@ import (
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
-// A state is what a directory holds, as load has found it.
-type state struct {
+// A dirState holds the segments that load found in a directory.
+type dirState struct {
 	Recovery
-	live []*segment // in order; the last one is written on
-	void []*segment // have no live record
-	tail tail
+	live []*segment // in order; the log appends to the last one
+	void []*segment // segments without a live record
+	tail tailState
 }
 
-// A tail is the end of the last segment.
-type tail struct {
-	proven int64 // a later frame says that up to here it was durable
-	torn   int64 // bytes of frames that are not whole
-	dirty  bool  // something behind the end looks like a frame of the segment
+// A tailState describes the end of the last segment.
+type tailState struct {
+	proven int64 // up to here a later frame says that the segment was durable
+	torn   int64 // bytes of incomplete frames
+	dirty  bool  // bytes after the end look like a frame of the segment
 }
 
-// A visit takes each record in order, or what is damaged. On false the walk ends. A nil visit takes
-// no record, and what is damaged is the walk's error.
-type visit func(r Record, damage *DamageError) bool
+// A recordFunc is called with each record in order, or with damage. On false the walk ends. With a
+// nil recordFunc the walk's error is the first damage.
+type recordFunc func(r Record, damage *DamageError) bool
 
-func (each visit) damaged(d *DamageError) error {
+func (each recordFunc) damaged(d *DamageError) error {
 	switch {
 	case each == nil:
 		return d
@@ -51,14 +51,15 @@ func (each visit) damaged(d *DamageError) error {
 	return nil
 }
 
-// recoverChunk is how much Open and Scan read at once. More than a CPU's cache holds is slower.
+// recoverChunk is the size of the reads of Open and Scan. More than the size of a CPU's cache is
+// slower.
 const recoverChunk = 256 << 10
 
 // errStopped ends a walk.
 var errStopped = errors.New("stopped")
 
-// load reads and checks all of a log.
-func load(dir *directory, each visit) (st state, err error) {
+// load reads and checks the whole log.
+func load(dir *directory, each recordFunc) (st dirState, err error) {
 	segments, err := headers(dir, each)
 	if err != nil {
 		return st, err
@@ -67,7 +68,7 @@ func load(dir *directory, each visit) (st state, err error) {
 		st.First = 1
 		return st, nil
 	}
-	// A segment whose first record another began again is void: that was cut.
+	// A segment is void if a later one begins at or before its first record: TruncateAfter cut it.
 	for _, s := range segments {
 		for len(st.live) > 0 && st.live[len(st.live)-1].first >= s.first {
 			st.void = append(st.void, st.live[len(st.live)-1])
@@ -76,7 +77,7 @@ func load(dir *directory, each visit) (st state, err error) {
 		st.live = append(st.live, s)
 	}
 	last := st.live[len(st.live)-1]
-	// What the log's first index is, the last segment knows.
+	// The last segment has the newest mark of the log's first index.
 	whole := true
 	w := walk{dir: dir, state: &st, low: last.low, each: func(_ Record, d *DamageError) bool {
 		whole = whole && d == nil
@@ -98,7 +99,7 @@ func load(dir *directory, each visit) (st state, err error) {
 		}
 	}
 	for i, s := range st.live {
-		if s == last && each == nil && whole && low == last.low { // it was counted so
+		if s == last && each == nil && whole && low == last.low { // the first walk of it counted the same
 			st.Records, st.Bytes, st.Torn = st.Records+counted.Records, st.Bytes+counted.Bytes, counted.Torn
 			break
 		}
@@ -116,7 +117,7 @@ func load(dir *directory, each visit) (st state, err error) {
 }
 
 // headers returns the segments of a directory in the order of their epochs.
-func headers(dir *directory, each visit) (segments []*segment, err error) {
+func headers(dir *directory, each recordFunc) (segments []*segment, err error) {
 	var entries []sys.DirEntry
 	buf := make([]byte, 16<<10)
 	for {
@@ -159,7 +160,7 @@ func headers(dir *directory, each visit) (segments []*segment, err error) {
 	return whole, nil
 }
 
-// readHeader returns what is wrong with a segment's header, or "".
+// readHeader returns the fault of a segment's header, or "".
 func (s *segment) readHeader(dir *directory) (reason string, err error) {
 	fd, is, err := dir.open(s.name, os.O_RDONLY, 0)
 	if err != nil {
@@ -183,18 +184,18 @@ func (s *segment) readHeader(dir *directory) (reason string, err error) {
 	return reason, nil
 }
 
-// A walk goes through segments.
+// A walk reads the frames of segments in order.
 type walk struct {
 	dir   *directory
-	state *state
-	low   uint64 // the log's first index, which marks move
-	each  visit
+	state *dirState
+	low   uint64 // the log's first index; a mark raises it
+	each  recordFunc
 	window
 }
 
-// segment goes through one, to the record before limit. What is not whole before that is
-// damage. Only in the last segment it may be the torn end of what was not durable: see
-// lookBehind.
+// segment reads one segment up to the record before limit. An incomplete frame before that is
+// damage, except in the last segment, where it may be the torn end of bytes that were not durable:
+// see lookBehind.
 func (w *walk) segment(s *segment, limit uint64, last bool) (err error) {
 	path := filepath.Join(w.dir.path, s.name)
 	fd, _, err := w.dir.open(s.name, os.O_RDONLY, 0)
@@ -217,7 +218,7 @@ func (w *walk) segment(s *segment, limit uint64, last bool) (err error) {
 				return fmt.Errorf("wal: read %s: %w", path, err)
 			}
 			if last && !behind.durable {
-				w.state.tail = tail{proven, behind.torn, behind.dirty}
+				w.state.tail = tailState{proven, behind.torn, behind.dirty}
 				w.state.Torn = behind.torn
 				return nil
 			}
@@ -259,23 +260,22 @@ func (w *walk) segment(s *segment, limit uint64, last bool) (err error) {
 	return nil
 }
 
-// A sight is what stands behind a place where a frame is not whole.
-type sight struct {
-	durable bool   // a whole frame says that this place was durable before it was written
-	dirty   bool   // there may be a frame of the segment
-	torn    int64  // how far that reaches
-	at      int64  // the first whole frame, or 0
-	index   uint64 // and its index
+// A lookResult describes the bytes after an incomplete frame.
+type lookResult struct {
+	durable bool   // a whole frame says that this place was durable before that frame was written
+	dirty   bool   // a frame of the segment may stand there
+	torn    int64  // the length from the place to the end of the last such frame
+	at      int64  // the offset of the first whole frame, or 0
+	index   uint64 // the index of that frame
 }
 
-// lookBehind looks for whole frames behind the end of a segment.
+// lookBehind looks for whole frames after an incomplete one.
 //
-// This separates a torn end from damage. A crash leaves any of the sectors that were
-// written since the last sync. So a frame that is whole may stand behind one that is not,
-// and says nothing. But each frame has the offset up to which the segment was durable when
-// it was written. If that is beyond the place, its bytes were on the disk, and are not there
-// any more.
-func (w *walk) lookBehind(s *segment, seed uint32) (behind sight, err error) {
+// They separate a torn end from damage. A crash may keep any of the sectors written since the last
+// sync, so a whole frame after an incomplete one alone proves nothing. But each frame holds the
+// offset up to which the segment was durable when the frame was written. If that offset is beyond
+// the incomplete frame, its bytes were on the disk and are gone: damage.
+func (w *walk) lookBehind(s *segment, seed uint32) (behind lookResult, err error) {
 	place, epoch := s.end, binary.LittleEndian.AppendUint64(nil, s.epoch)
 	for at := place; at+frameHeader <= w.size; {
 		b, err := w.bytes(at, frameHeader)
@@ -288,8 +288,8 @@ func (w *walk) lookBehind(s *segment, seed uint32) (behind sight, err error) {
 		var f frame
 		body, ok := f.plausible(b, s.epoch, at, w.size)
 		if !ok {
-			// Here are mostly zeros: go on where the epoch is found next, which stands 8 bytes
-			// behind where a frame begins.
+			// Most of these bytes are zeros: continue at the next place of the epoch, which stands
+			// 8 bytes after the start of a frame.
 			at += frameAlign
 			b = b[frameAlign+8:]
 			skip := bytes.Index(b, epoch)
@@ -301,7 +301,7 @@ func (w *walk) lookBehind(s *segment, seed uint32) (behind sight, err error) {
 		}
 		behind.dirty = behind.dirty || at > place
 		behind.torn = max(behind.torn, at+frameSize(body)-place)
-		// A frame that could say nothing new is not worth its checksum.
+		// Skip the checksum of a frame that could prove nothing new.
 		if at > place && f.index >= s.next && (behind.at == 0 || int64(f.durable) > place) {
 			f, end, whole, err := w.frame(at, seed, s.epoch)
 			if err != nil {
@@ -324,7 +324,7 @@ func (w *walk) lookBehind(s *segment, seed uint32) (behind sight, err error) {
 	return behind, nil
 }
 
-// recover opens the directory, and continues what is there or begins a log.
+// recover opens the directory, and continues the log in it or begins a new one.
 func (l *Log) recover(path string) (found Recovery, err error) {
 	since := durable.NameSyncsOf(l.disk).Now()
 	l.dir, err = openDirectory(l.disk, path, false, l.opts.Perm)
@@ -342,8 +342,8 @@ func (l *Log) recover(path string) (found Recovery, err error) {
 	if err != nil {
 		return found, err
 	}
-	// If a sync of the directory has failed, the spare file may have its old name on the disk,
-	// as a segment. To write another header into it would make that one damaged.
+	// After a failed sync of the directory, the spare file may still have the name of a segment on
+	// the disk. A new header in it would damage that segment.
 	for _, name := range []string{spareMaking, spareFile} {
 		if err := l.disk.Remove(l.dir.fd, plainName(name)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return found, fmt.Errorf("wal: remove %s: %w", filepath.Join(path, name), err)
@@ -351,8 +351,8 @@ func (l *Log) recover(path string) (found Recovery, err error) {
 	}
 	last := st.Last
 	if len(st.live) == 0 {
-		// Also where it exists: its maker may have died before its name was durable, or have seen
-		// that sync fail.
+		// Sync the parent also if the directory exists: its maker may have died before the name was
+		// durable, or have seen that sync fail.
 		if !made {
 			since = 0
 		}
@@ -383,20 +383,19 @@ func (l *Log) recover(path string) (found Recovery, err error) {
 	return st.Recovery, l.drop(append(st.void, l.forgetLocked(0)...))
 }
 
-// continueIn makes what was found durable, and the last segment the one to write to, or a new
-// one.
-func (l *Log) continueIn(st *state, head *segment) (err error) {
+// continueIn makes the found records durable, and continues in the last segment or in a new one.
+func (l *Log) continueIn(st *dirState, head *segment) (err error) {
 	if head.fd, _, err = l.dir.open(head.name, os.O_RDWR, 0); err != nil {
 		return fmt.Errorf("wal: open %s: %w", filepath.Join(l.dir.path, head.name), err)
 	}
 	l.segments, l.head = st.live, head
-	// What no frame proves durable may be in the page cache alone, also after a sync that
-	// failed in another process. So it is written again.
+	// Records that no frame proves durable may be in the page cache only, also after a failed sync
+	// in another process. So they are written again.
 	w := window{disk: l.disk, fd: head.fd, size: int64(head.size), chunk: recoverChunk}
 	for at := st.tail.proven; at < head.end; {
 		b, err := w.bytes(at, 1)
 		if err == nil && len(b) == 0 {
-			err = io.ErrUnexpectedEOF // it was cut meanwhile
+			err = io.ErrUnexpectedEOF // another program cut it meanwhile
 		}
 		if err == nil {
 			b = b[:min(int64(len(b)), head.end-at)]
@@ -411,9 +410,8 @@ func (l *Log) continueIn(st *state, head *segment) (err error) {
 		return l.problem("sync", head.name, true, err)
 	}
 	head.synced = head.end
-	// Not behind what may be whole frames: they would be taken for records if what is
-	// written next ended where one of them begins. Nor in a segment without a frame: that
-	// its name is durable nothing proves.
+	// Never append before stale frames: a new frame could end where one begins, and recovery would
+	// accept it. Nor to a segment without a frame: nothing proves that its name is durable.
 	if !st.tail.dirty && head.end > headerSize {
 		return nil
 	}
@@ -422,14 +420,14 @@ func (l *Log) continueIn(st *state, head *segment) (err error) {
 		return err
 	}
 	l.enterLocked(s)
-	if s.first == head.first { // nothing was in it
+	if s.first == head.first { // head had no record
 		l.segments = slices.DeleteFunc(l.segments, func(s *segment) bool { return s == head })
 		st.void = append(st.void, head)
 	}
 	return nil
 }
 
-// makeDirectory makes a log's directory, which all may enter who may read its files.
+// makeDirectory makes a log's directory. Users who may read its files may enter it.
 func makeDirectory(d disk, path string, perm fs.FileMode) error {
 	name, err := sys.NewName(path)
 	if err != nil {
@@ -441,10 +439,10 @@ func makeDirectory(d disk, path string, perm fs.FileMode) error {
 	return nil
 }
 
-// Scan reads and checks all of a log that is not open, and changes nothing. It calls each
-// with every whole record in order, and with what is damaged, behind which it goes on: a
-// Record or a DamageError. Data is valid during the call. It ends early when each returns
-// false. The Recovery counts what was read.
+// Scan reads and checks a whole log that is not open, and changes nothing. It calls each with every
+// whole record in order and with each damaged place, after which it continues. The call has a
+// Record or a DamageError. Data is valid during the call. Scan ends early if each returns false.
+// The Recovery counts the records read.
 func Scan(dir string, each func(r Record, damage *DamageError) bool) (Recovery, error) {
 	return scan(sys.Disk{}, dir, each)
 }
@@ -462,7 +460,7 @@ func scan(d disk, path string, each func(Record, *DamageError) bool) (Recovery, 
 	return st.Recovery, err
 }
 
-// decode returns what is wrong with a header, or "".
+// decode returns the fault of a header, or "".
 func (h *header) decode(b []byte) string {
 	switch {
 	case len(b) < headerUsed:

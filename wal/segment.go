@@ -15,27 +15,27 @@ import (
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
 
-// The names of a log's files. A segment's is its epoch, in 16 hexadecimal digits.
+// The names of a log's files. A segment is named by its epoch in 16 hexadecimal digits.
 const (
 	segmentSuffix = ".wal"
-	spareFile     = "spare"     // whole and synced: the next segment
-	spareMaking   = "spare.tmp" // not yet
+	spareFile     = "spare"     // the next segment: full size, synced
+	spareMaking   = "spare.tmp" // the spare file while it is written
 )
 
 func segmentName(epoch uint64) string { return fmt.Sprintf("%016x%s", epoch, segmentSuffix) }
 
-// plainName is the Name of a file of ours.
+// plainName converts a file name of this package, which needs no check.
 func plainName(name string) sys.Name { return sys.Name(name + "\x00") }
 
-// A header is the beginning of a segment.
+// A header is the first page of a segment.
 type header struct {
-	id    [16]byte // of the log
-	size  uint32   // of the segment, the header included
-	epoch uint64   // is larger than that of each segment before
+	id    [16]byte // the log's
+	size  uint32   // of the segment with its header
+	epoch uint64   // larger than the epoch of each earlier segment
 	first uint64   // the index of its first record
 	low   uint64   // the log's first index when the segment began
-	// begun is when the segment began, and so when the last record of the one before was at the
-	// latest appended. The zero time is not known.
+	// begun is the time at which the segment began: the last record of the segment before it was
+	// appended no later. It is zero if not known.
 	begun time.Time
 }
 
@@ -48,33 +48,33 @@ func (h *header) encode() []byte {
 	binary.LittleEndian.PutUint64(b[32:], h.epoch)
 	binary.LittleEndian.PutUint64(b[40:], h.first)
 	binary.LittleEndian.PutUint64(b[48:], h.low)
-	if sec := h.begun.Unix() + 1; sec > 0 && sec <= math.MaxUint32 { // rounded up: no record is taken for older than it is
+	if sec := h.begun.Unix() + 1; sec > 0 && sec <= math.MaxUint32 { // rounded up: no record seems older than it is
 		binary.LittleEndian.PutUint32(b[56:], uint32(sec))
 	}
 	binary.LittleEndian.PutUint32(b[60:], crc32.Checksum(b[:60], castagnoli()))
 	return b
 }
 
-// A segment is a file of the log with its records from first to next, without next. They
-// end where the first of the segment behind it begins, whatever the file holds.
+// A segment is a file of the log. Its records are next-first, from first on. They end where the
+// first record of the next segment begins, even if the file holds more.
 type segment struct {
 	header
 	name string
 
 	// The Log's mu guards these.
 	next  uint64
-	end   int64      // of its last frame
-	table []position // where some frames begin, in order
-	pins  int        // readers that may have it open
-	gone  bool       // it has left the log
+	end   int64      // the end of its last frame
+	table []position // the offsets of some frames, in order
+	pins  int        // number of readers that may have it open
+	gone  bool       // the log no longer has it
 
-	// The leader's.
-	fd       int           // of the current segment; else -1
-	synced   int64         // up to here it is durable
+	// Only the leader uses these.
+	fd       int           // open in the current segment; else -1
+	synced   int64         // the offset up to which it is durable
 	marked   bool          // its last frame is the mark of Close: it moves no index
-	partial  bool          // a write behind synced failed, and may have left a part
-	prepared bool          // the next one was asked for
-	took     time.Duration // of its syncs in all
+	partial  bool          // a write after synced failed, and may have left a part
+	prepared bool          // a goroutine makes the spare file for the next segment
+	took     time.Duration // the total time of its syncs
 }
 
 type position struct {
@@ -82,8 +82,7 @@ type position struct {
 	at    int64
 }
 
-// note appends a frame to what is to be entered into the table, if it is far enough from the
-// last one there.
+// note appends p to the new entries of the table, if it is far enough from the last entry.
 func (s *segment) note(to []position, p position) []position {
 	last := int64(0)
 	if n := len(to); n > 0 {
@@ -97,27 +96,28 @@ func (s *segment) note(to []position, p position) []position {
 	return append(to, p)
 }
 
-// tableEntries is how many frames of a segment a table has at most.
+// tableEntries is the most entries of a segment's table.
 const tableEntries = 64
 
-// groundChunk is how much of a new file is written at once. Larger writes make larger folios in
-// the page cache, and then each append costs 3 to 6 % more (Linux 6.18, ext4: 1 MiB beside 64 KiB).
+// groundChunk is the size of a write of zeros to a new file. Larger writes make larger folios in
+// the page cache, and then each append costs 3 to 6 % more (Linux 6.18, ext4: 1 MiB against 64
+// KiB).
 const groundChunk = 64 << 10
 
-// Zeros are written in steps, each synced: the syncs of appends wait behind all of them otherwise. A step
-// waits until the current segment has filled as far, but no longer than a pause.
+// Zeros are written in steps, each synced: otherwise the syncs of appends wait for all of them. A
+// step waits until the current segment has filled in proportion, but no longer than a pause.
 const (
 	groundStep  = 1 << 20
 	groundPause = 20 * time.Millisecond
 )
 
-// prepare makes the spare file: of its full size, synced, and full of zeros. So writing to it
-// changes no metadata, which makes its syncs cheap, and it can't find the disk full. With room
-// alone it gets the room without the zeros, where the system can: see roomAloneLocked.
+// prepare makes the spare file: full size, full of zeros and synced. So a write to it changes no
+// metadata, which makes its sync cheap, and never finds the disk full. With roomAlone it only
+// allocates the size, where the system can: see roomAloneLocked.
 func (l *Log) prepare(roomAlone bool) (err error) {
 	defer func() {
 		if err != nil {
-			_ = l.disk.Remove(l.dir.fd, plainName(spareMaking)) // the next one begins anew
+			_ = l.disk.Remove(l.dir.fd, plainName(spareMaking)) // the next call begins anew
 		}
 	}()
 	const flags = os.O_RDWR | os.O_CREATE | os.O_EXCL
@@ -137,7 +137,7 @@ func (l *Log) prepare(roomAlone bool) (err error) {
 		}
 	}()
 	size, at := int64(l.opts.SegmentSize), int64(0)
-	// Zeros find out whatever error this has.
+	// If it fails, writing zeros finds the same error, or works.
 	if d, ok := l.disk.(vfs.Allocator); roomAlone && ok && d.Allocate(fd, 0, size, true) == nil {
 		at = size
 	}
@@ -151,13 +151,13 @@ func (l *Log) prepare(roomAlone bool) (err error) {
 	}
 	closing := fd
 	fd = -1
-	if err := l.disk.Close(closing); err != nil { // Windows renames no open file
+	if err := l.disk.Close(closing); err != nil { // Windows can't rename an open file
 		return err
 	}
 	return l.disk.Rename(l.dir.fd, plainName(spareMaking), plainName(spareFile))
 }
 
-// writeZeros fills a new file, makes that durable, and notes how long it took without the pauses.
+// writeZeros fills a new file with zeros, syncs it, and records the time without the pauses.
 func (l *Log) writeZeros(fd int, size int64) error {
 	zeros := make([]byte, min(size, groundChunk))
 	took := time.Duration(0)
@@ -171,7 +171,7 @@ func (l *Log) writeZeros(fd int, size int64) error {
 			select {
 			case <-l.closing:
 				l.mu.Lock()
-				sealed := l.sealed // nothing waits for a spare file any more
+				sealed := l.sealed // no call waits for a spare file any more
 				l.mu.Unlock()
 				if sealed {
 					return ErrClosed
@@ -192,9 +192,9 @@ func (l *Log) writeZeros(fd int, size int64) error {
 	return nil
 }
 
-// awaitFilled waits for a pause, or until the current segment is so full that the zeros from at on are
-// due. They begin at its half, and are there when it is full to seven eighths. It does not wait while
-// a call needs the spare file.
+// awaitFilled waits for a pause, or until the current segment is full enough for the zeros from at
+// on. Zeros begin when it is half full and are complete when it is seven eighths full. awaitFilled
+// does not wait while a call needs the spare file.
 func (l *Log) awaitFilled(at, size int64) {
 	l.nextZeros.Store(size/2 + at*3/8)
 	pause := time.NewTimer(groundPause)
@@ -210,26 +210,26 @@ func (l *Log) awaitFilled(at, size int64) {
 	}
 }
 
-// hurryZeros wakes what waits in awaitFilled, so that it looks again.
+// hurryZeros makes awaitFilled check its conditions again.
 func (l *Log) hurryZeros() {
 	select {
 	case l.hurry <- struct{}{}:
-	default: // it is told already
+	default: // a signal is pending already
 	}
 }
 
-// roomAloneLocked reports whether the next segment gets its room without zeros. A sync in such room
-// changes metadata: it takes 1.5 to 3 times as long where it has few bytes. With many bytes a sync,
-// to write them twice takes longer than that. So both are compared: the syncs of this segment, and
-// the fastest that as many zeros were written. On ext4 and xfs, with a journal and without, room
-// alone was faster where the syncs took less than 1.1 to 1.7 times as long.
+// roomAloneLocked reports whether the next segment is allocated without zeros. A sync in an
+// allocated segment changes metadata: it takes 1.5 to 3 times as long if it has few bytes. If it
+// has many, writing them twice takes longer than that. So the times are compared: of this segment's
+// syncs, and of writing the same number of zeros at the best speed seen. On ext4 and xfs, with a
+// journal and without, allocation was faster if the syncs took less than 1.1 to 1.7 times as long.
 func (l *Log) roomAloneLocked(s *segment) bool {
 	zeros := float64(l.zeros) * float64(s.end-headerSize) / float64(s.size)
 	return float64(s.took) <= 1.5*zeros
 }
 
-// openSpare opens the spare file, and makes it where there is none of the right size. One that
-// was a segment may permit more than new files are to.
+// openSpare opens the spare file, or makes it if there is none of the right size. A recycled
+// segment is not used if its permissions are wider than a new file's.
 func (l *Log) openSpare() (fd int, err error) {
 	for made := false; ; made = true {
 		fd, is, err := l.dir.open(spareFile, os.O_RDWR, 0)
@@ -250,9 +250,9 @@ func (l *Log) openSpare() (fd int, err error) {
 	}
 }
 
-// begin makes the spare file the segment whose records begin at first. When it returns nil
-// that is durable. What came before must be: the new segment says so. Only the leader calls
-// it.
+// begin turns the spare file into a segment whose records begin at first. On nil the segment is
+// durable. All earlier records must be durable already: the new segment says so. Only the leader
+// calls it.
 func (l *Log) begin(first, low uint64) (s *segment, err error) {
 	l.wanted.Add(1)
 	defer l.wanted.Add(-1)
@@ -273,7 +273,7 @@ func (l *Log) begin(first, low uint64) (s *segment, err error) {
 	if closed := l.disk.Close(fd); err == nil {
 		err = closed
 	}
-	if err != nil { // after a failed sync this file is not to be trusted
+	if err != nil { // after a failed sync the file can't be trusted
 		_ = l.disk.Remove(l.dir.fd, plainName(spareFile))
 		return nil, l.problem("begin", s.name, false, err)
 	}
@@ -287,16 +287,16 @@ func (l *Log) begin(first, low uint64) (s *segment, err error) {
 			l.disk.Close(s.fd)
 		}
 	}
-	if err != nil { // the name may be there after a crash, or not
+	if err != nil { // it is not known whether the name survives a crash
 		return nil, l.problem("begin", s.name, true, err)
 	}
 	return s, nil
 }
 
-// drop removes segments that have left the log. It keeps one as the spare file: its bytes
-// have older epochs than what will be written there. They must be void already by what is
-// durable, since a crash may bring back any of them. More spare files would save zeros later, but
-// TruncateBefore must give room back to the disk.
+// drop removes segments that the log no longer has. It keeps one as the spare file: its frames have
+// older epochs than the new ones. Durable records must already make these segments void, because a
+// crash may bring back any of them. More spare files would save zeros later, but TruncateBefore
+// must free disk space.
 func (l *Log) drop(segments []*segment) error {
 	if len(segments) == 0 {
 		return nil
@@ -323,16 +323,16 @@ func (l *Log) drop(segments []*segment) error {
 			errs = append(errs, fmt.Errorf("wal: remove %s: %w", filepath.Join(l.dir.path, s.name), err))
 		}
 	}
-	// Before a new header is written into the recycled file: else a crash could bring
-	// back its old name with the new header.
+	// Before a new header is written into the recycled file: otherwise a crash could bring back its
+	// old name with the new header.
 	if err := l.dir.sync(l.dir.names.Now()); err != nil {
 		errs = append(errs, l.problem("sync", "", true, err))
 	}
 	return errors.Join(errs...)
 }
 
-// problem makes an error of a call on a file of the log. A final one is every later
-// call's.
+// problem returns the Error of a failed call on a file of the log. A final one is returned by every
+// later call.
 func (l *Log) problem(op, name string, final bool, err error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -372,6 +372,6 @@ func (l *Log) writeAt(fd int, p []byte, at int64) error {
 	return nil
 }
 
-// syncFile is fdatasync(2). A sync that a signal interrupted is a failed one: what it has
-// reported is not reported again.
+// syncFile is fdatasync(2). It does not repeat a sync that a signal interrupted: the kernel reports
+// an error once, and a second sync would report success.
 func (l *Log) syncFile(fd int) error { return l.disk.Datasync(fd) }

@@ -8,13 +8,13 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// TruncateBefore removes the records before an index, which becomes the first. That is
-// durable when it returns, under every policy. Whole segments are recycled; the room of
-// other records is theirs until then. An index beyond Last+1 leaves the log empty, to go on
-// with that index; no index is above math.MaxInt64.
+// TruncateBefore removes the records before an index, which becomes the first. On nil the removal
+// is durable, under every policy. Whole segments are recycled; other records keep their disk space
+// until then. An index beyond Last+1 leaves the log empty, and the next record has that index; no
+// index is above math.MaxInt64.
 //
-// After an error, or a crash in the middle, the next Open may find these records. It finds
-// all of them, none, or those from the beginning of a segment on.
+// After an error or a crash during the call, the next Open finds all of these records, none, or the
+// ones from the start of a segment on.
 func (l *Log) TruncateBefore(index uint64) error {
 	if index > mostIndex+1 {
 		return fmt.Errorf("wal: truncate before %d; the largest index is %d", index, uint64(mostIndex))
@@ -34,12 +34,12 @@ func (l *Log) TruncateBefore(index uint64) error {
 	for l.exclusive {
 		l.room.Wait()
 	}
-	if index = min(index, l.last+1); index > l.first { // TruncateAfter may have been faster
+	if index = min(index, l.last+1); index > l.first { // a TruncateAfter may have come first
 		l.first = index
 		l.pending = appendFrame(l.pending, l.last+1, nil, index)
 	}
-	// The mark must be durable first: a crash may bring back any of the files.
-	for l.lowDurable < min(index, l.first) { // TruncateAfter may have begun the log again
+	// The mark must be durable before files are removed: a crash may bring back any of the files.
+	for l.lowDurable < min(index, l.first) { // a TruncateAfter may have begun the log again
 		switch {
 		case l.final != nil:
 			return l.final
@@ -66,13 +66,14 @@ func (l *Log) TruncateBefore(index uint64) error {
 	return l.drop(gone)
 }
 
-// FirstWithin returns from which index on the log is within a size and an age. The size is that of its
-// segments, without the prepared file. A segment is within the age if one of its records is younger.
-// 0 or less is no bound. FirstWithin removes nothing: give TruncateBefore this index, or a smaller one if
-// records are still needed.
+// FirstWithin returns the index from which the log is within a size and an age. The size is the sum
+// of its segments, without the spare file. A segment is within the age if one of its records is
+// younger. A bound of 0 or less is none. FirstWithin removes nothing: give TruncateBefore this
+// index, or a smaller one if records are still needed.
 //
-// It counts whole segments, and the one that is written to always stays. A segment's age is that of
-// the next one's beginning. Since Open a running clock counts it; before, the system's.
+// It counts whole segments, and never drops the one that the log appends to. The age of a segment
+// counts from the beginning of the next one: by a monotonic clock since Open, before that by the
+// system's clock.
 func (l *Log) FirstWithin(size holdfast.Size, age time.Duration) uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -93,11 +94,11 @@ func (l *Log) FirstWithin(size holdfast.Size, age time.Duration) uint64 {
 	return first
 }
 
-// TruncateAfter removes the records after an index, which becomes the last: First-1 empties
-// the log. An empty log takes any smaller index too, and goes on behind that. It is durable when
-// it returns, under every policy; what was accepted before is written first. The indices are
-// given again. On an error Last says whether they were removed: they are gone too where only the
-// old files can't be removed. After a Final one, Open says it.
+// TruncateAfter removes the records after an index, which becomes the last: First-1 empties the
+// log. An empty log takes any smaller index too, and the next record follows it. On nil the removal
+// is durable, under every policy; records accepted before the call are written first. The removed
+// indices are used again. On an error, Last tells whether the records were removed: they are, if
+// only the removal of old files failed. After a Final error only the next Open tells.
 func (l *Log) TruncateAfter(index uint64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -105,10 +106,10 @@ func (l *Log) TruncateAfter(index uint64) error {
 		return err
 	}
 	defer l.othersLocked()
-	if index == l.last { // nothing is removed, and the last is as durable as behind a cut
+	if index == l.last { // nothing to remove; the last record becomes durable as after a cut
 		return l.advanceLocked(background, index, true)
 	}
-	if l.first > l.last && index < l.last { // it is empty
+	if l.first > l.last && index < l.last { // the log is empty
 		return l.cutLocked(index+1, index+1)
 	}
 	if index > l.last || index+1 < l.first {
@@ -117,8 +118,7 @@ func (l *Log) TruncateAfter(index uint64) error {
 	return l.cutLocked(index+1, l.first)
 }
 
-// aloneLocked waits until no other call truncates, and lets nothing be accepted until
-// othersLocked.
+// aloneLocked waits until no other call truncates. Then no record is accepted until othersLocked.
 func (l *Log) aloneLocked() error {
 	for l.exclusive {
 		l.room.Wait()
@@ -135,11 +135,11 @@ func (l *Log) othersLocked() {
 	l.room.Broadcast()
 }
 
-// cutLocked lets the log go on with an index, and have no record before low. A new segment
-// says so: the segments behind it end where its own records begin.
+// cutLocked makes next the log's next index and low the least index of its records. It does so by a
+// new segment: the earlier segments end where the new one begins.
 func (l *Log) cutLocked(next, low uint64) error {
 	var gone []*segment
-	var failed error // the cut alone: other calls of the batch have what they want
+	var failed error // only the cut failed: the other calls of the batch succeed
 	err := l.moveLocked(batch{sync: true, cut: func() {
 		l.mu.Unlock()
 		s, err := l.begin(next, low)
@@ -152,7 +152,7 @@ func (l *Log) cutLocked(next, low uint64) error {
 		l.last, l.flushed = next-1, next-1
 		l.durable.Store(next - 1)
 		l.enterLocked(s)
-		l.lowWritten, l.lowDurable = s.low, s.low // it may be smaller
+		l.lowWritten, l.lowDurable = s.low, s.low // s.low may be smaller
 		gone = l.forgetLocked(next)
 		l.growLocked()
 	}})
@@ -164,8 +164,8 @@ func (l *Log) cutLocked(next, low uint64) error {
 	return l.drop(gone)
 }
 
-// forgetLocked takes segments without a live record out of the log. These are those
-// before first, and with cut those from there on that are not the head.
+// forgetLocked removes segments without a live record from the log's list: the ones before first,
+// and with cut also the ones after it, except the head.
 func (l *Log) forgetLocked(cut uint64) (gone []*segment) {
 	var kept []*segment
 	for i, s := range l.segments {

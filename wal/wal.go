@@ -1,16 +1,15 @@
-// Package wal is a write-ahead log: records with consecutive indices that survive crashes.
-// It stores records under a [holdfast.Policy] and finds them again after a crash. It tells
-// the torn end that a crash may leave from damage to durable records.
+// Package wal is a write-ahead log: records with consecutive indices that survive crashes. It
+// stores records under a [holdfast.Policy] and finds them again after a crash. It distinguishes the
+// torn end that a crash may leave from damage to durable records.
 //
-// Start with [Open]. Under sync=group a record is on stable storage when [Log.Append]
-// returns, and calls of many goroutines share one sync. Records are never changed. They are
-// removed at the log's beginning by [Log.TruncateBefore] and at its end by
-// [Log.TruncateAfter].
+// Start with [Open]. Under sync=group a record is on stable storage when [Log.Append] returns, and
+// concurrent calls share one sync. Records are never changed. [Log.TruncateBefore] removes them at
+// the log's beginning and [Log.TruncateAfter] at its end.
 //
-// Three things are not promised. Damage in the last batch may be taken for a torn end, if the
-// log was not closed after it. The checksums don't stop an attacker. A record that a policy
-// without a sync has not yet synced may be lost. The format and the reasons are in
-// docs/wal.md.
+// Three things are not promised. Damage in the last batch may be mistaken for a torn end, if the
+// log was not closed after it. The checksums don't stop an attacker. A record that is accepted but
+// not yet synced may be lost, if the policy does not wait. docs/wal.md has the format and the
+// reasons.
 package wal
 
 import (
@@ -25,38 +24,38 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/oldest"
 	"github.com/holdfast-go/holdfast/internal/commit"
 	"github.com/holdfast-go/holdfast/internal/deadline"
 	"github.com/holdfast-go/holdfast/internal/durable"
-	"github.com/holdfast-go/holdfast/internal/keyed"
 	"github.com/holdfast-go/holdfast/internal/errorqueue"
+	"github.com/holdfast-go/holdfast/internal/keyed"
+	"github.com/holdfast-go/holdfast/internal/oldest"
 	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/internal/vfs"
 	"github.com/holdfast-go/holdfast/stats"
 )
 
-// Options says how a Log works.
+// Options configure a Log.
 type Options struct {
-	// Policy says when records become durable. Its Loss is that of the log, counted in
-	// the segment's bytes: a record takes 36 bytes more than its own, rounded up to 8. Two
-	// things don't depend on it. A segment is synced before the next one begins, so that a
-	// crash never leaves a hole. Close syncs unless it is sync=never.
+	// Policy says when records become durable. Its Loss bounds the log's bytes: a record takes up
+	// to 36 bytes in addition to its own, rounded up to 8. Two things don't depend on the policy: a
+	// segment is synced before the next one begins, so that a crash never leaves a hole; and Close
+	// syncs, unless the policy is sync=never.
 	Policy holdfast.Policy
 
-	// SegmentSize is the size of new files; 0 is 16 MiB. It is a multiple of 4 KiB between
-	// 8 KiB and 256 MiB. A batch must fit into a segment. The log has one file besides,
-	// prepared for what comes.
+	// SegmentSize is the size of new files; 0 is 16 MiB. It is a multiple of 4 KiB between 8 KiB
+	// and 256 MiB. A batch must fit into a segment. The log also has one spare file, prepared for
+	// the next segment.
 	SegmentSize holdfast.Size
 
-	// Perm is what new files may be used for, before umask; 0 is 0666. A new directory may be
-	// entered by all who may read them. An existing segment keeps its permissions, and the
-	// last one gets more records. It is recycled only if it permits no more than Perm.
+	// Perm is the permissions of new files, before umask; 0 is 0666. Users who may read them may
+	// enter a new directory. An existing segment keeps its permissions, and the last one gets more
+	// records. A segment is recycled only if it permits no more than Perm.
 	Perm fs.FileMode
 
-	// OnError is called once for each failure, also for those that no call returns. The calls
-	// are made in a goroutine of their own, one at a time, without a lock: so it may call the
-	// Log, Close too. Close does not wait for it. Failed writes are one failure until one works.
+	// OnError is called once for each failure, even if no later call could return it. Failed writes
+	// in a row are one failure. A goroutine of its own makes the calls, one at a time and without a
+	// lock: OnError may call any method of the Log, and Close does not wait for it.
 	OnError func(*Error)
 }
 
@@ -66,8 +65,8 @@ const (
 	defaultPerm    = 0o666
 	mostSegment    = 256 << 20
 
-	// groupBuffer is what gathers in memory at least while a sync runs, where Append waits
-	// for its own: nothing of that is lost.
+	// groupBuffer is the least buffer under sync=group and sync=each. Records gather in it while a
+	// sync runs; a crash loses none that Append has returned.
 	groupBuffer = 1 << 20
 )
 
@@ -77,39 +76,38 @@ type Record struct {
 	Data  []byte
 }
 
-// A Recovery is what a log's directory holds.
+// A Recovery describes the records found in a log's directory.
 type Recovery struct {
 	First, Last uint64 // Last is First-1 if there is no record
 	Records     int64
-	Bytes       int64 // of the records' data
+	Bytes       int64 // of records' data
 	Segments    int
 
-	// Torn is how many bytes of appends not durable at the crash are left at the
-	// end, as far as they can be recognized. They are cut.
+	// Torn is the number of bytes, as far as recognized, at the log's end of appends that were not
+	// durable at the crash. Open cuts them.
 	Torn int64
 }
 
-// A disk is the calls that a log makes of a file system.
+// A disk is the file system calls of a log.
 type disk interface {
 	vfs.Disk
 	ReadAt(fd int, p []byte, at int64) (n int, err error)
 	WriteAt(fd int, p []byte, at int64) (n int, err error)
 }
 
-// A durableWriter is a disk that writes and syncs in one call. The error
-// [errors.ErrUnsupported] says that it can't.
+// A durableWriter is a disk that writes and syncs in one call. It returns [errors.ErrUnsupported]
+// where the system has none.
 type durableWriter interface {
 	WriteAtDurably(fd int, p []byte, at int64) (n int, err error)
 }
 
 // A Log is an open log. Any number of goroutines may call its methods at once.
 //
-// Memory is bounded. Records wait in two buffers: of the policy's Buffer, of 1 MiB where
-// Append waits for a sync, or of the largest batch. When they are full, Append waits.
-// Readers have 64 KiB each and never hold up a writer. The log's own table has about a
-// 1/10,000 of the log's size.
+// Memory is bounded by two buffers. Each has the policy's Buffer, 1 MiB under sync=group and
+// sync=each, or the largest batch. When they are full, Append waits. Each reader has 64 KiB and
+// never delays a writer. The log's index in memory is about 1/10,000 of the log's size.
 //
-// If another program removes the segment that is written to, the next sync returns
+// If another program removes the segment that the log appends to, the next sync returns
 // [holdfast.ErrUnlinked], which is final.
 type Log struct {
 	disk  disk
@@ -117,67 +115,67 @@ type Log struct {
 	opts  Options
 	id    [16]byte
 	seed  uint32
-	limit int // of pending
+	limit int // the most bytes of pending
 	due   holdfast.Due
 
 	mu   sync.Mutex
-	room sync.Cond // memory has become free, or a batch or TruncateAfter has ended
+	room sync.Cond // signals free memory, or the end of a batch or TruncateAfter
 	// Indices: first ≤ last+1, and last ≥ flushed ≥ durable.
 	first, last, flushed uint64
-	durable              atomic.Uint64 // is also read without mu
+	durable              atomic.Uint64 // also read without mu
 
-	pending    []byte     // whole frames that were accepted, in order
-	segments   []*segment // all that have live records, and head at the end
-	head       *segment   // is written to: only the leader changes it
+	pending    []byte     // accepted frames, in order
+	segments   []*segment // all with live records, and last the head
+	head       *segment   // the log appends to it; only the leader changes it
 	group      commit.Group[batch]
 	exclusive  bool         // TruncateAfter is under way: nothing is accepted
-	cuts       atomic.Int64 // how often TruncateAfter has removed records: readers look again
+	cuts       atomic.Int64 // number of TruncateAfters that removed records: readers look again
 	flushTimer deadline.Timer
 	syncTimer  deadline.Timer
-	starting   bool          // a goroutine makes what is due by bytes
-	lowWritten uint64        // the largest first index that a mark or header has
-	lowDurable uint64        // and that is durable
+	starting   bool          // a goroutine makes the batches that are due by bytes
+	lowWritten uint64        // the largest first index in a mark or header
+	lowDurable uint64        // the largest durable one of these
 	unsynced   int64         // bytes in the kernel that are not durable
-	grown      chan struct{} // closed when readers may see more; nil: none waits
+	grown      chan struct{} // closed when readers may see more; nil: no reader waits
 	final      error
-	unreported error  // what failed in the background
-	failing    *Error // the last failure, until a write or a sync works
+	unreported error  // a failure in the background that no call has returned
+	failing    *Error // the last failure, until a write or a sync succeeds
 	failures   errorqueue.Queue[*Error]
-	age        oldest.Clock     // by indices
-	zeros      time.Duration // the least that a segment of zeros took: see roomAloneLocked
+	age        oldest.Clock  // by indices
+	zeros      time.Duration // the shortest time that a segment of zeros took: see roomAloneLocked
 	counts     stats.Counts
 	closing    chan struct{}
 	isClosing  bool
-	sealed     bool // Close has written all it could
+	sealed     bool // Close has written the last record
 	closed     chan struct{}
 	closeErr   error
 	background sync.WaitGroup
 
-	// each serialises Appends under sync=each.
+	// each serializes Appends under sync=each.
 	each sync.Mutex
 
-	// The leader's, without mu.
-	out     []byte // frames on their way to the kernel, from written on
+	// Only the leader uses these, without mu.
+	out     []byte // frames of the batch; the kernel has the bytes before written
 	written int
 	noDsync bool
 
 	epoch uint64 // of the current segment
 
-	filled    atomic.Int64  // up to where that is written: see awaitFilled
-	nextZeros atomic.Int64  // and from where on zeros are due
-	hurry     chan struct{} // tells that they are, or that a call needs the spare file
+	filled    atomic.Int64  // bytes of the current segment that are written: see awaitFilled
+	nextZeros atomic.Int64  // the value of filled at which zeros are due
+	hurry     chan struct{} // signals that zeros are due, or that a call needs the spare file
 
-	// spare serialises what is done to the spare file, and guards given: the permissions that
-	// the system gave to the last new one.
+	// spare serializes work on the spare file, and guards given: the permissions that the system
+	// gave the last new file.
 	spare  sync.Mutex
 	given  uint32
 	wanted atomic.Int32 // calls that wait for spare
 }
 
-// Open opens the log in a directory, or makes a new one; the directory above must exist. It
-// reads and checks every record. It cuts a torn end, makes durable what it has found, and
-// says what that was. Damage elsewhere is a [DamageError], and nothing is changed then: see
-// [Scan], and the command "holdfast wal repair".
+// Open opens the log in a directory, or makes a new one; the parent directory must exist. It reads
+// and checks every record, cuts a torn end, makes the found records durable, and returns their
+// Recovery. Other damage is a [DamageError], and then nothing is changed: see [Scan], and the
+// command "holdfast wal repair".
 func Open(dir string, o Options) (*Log, Recovery, error) { return open(sys.Disk{}, dir, o) }
 
 func open(d disk, dir string, o Options) (*Log, Recovery, error) {
@@ -207,7 +205,7 @@ func open(d disk, dir string, o Options) (*Log, Recovery, error) {
 		l.limit = max(l.limit, groupBuffer)
 	}
 	device := func() uint64 { return l.dir.key.Device }
-	if l.due.Flush != l.due.Sync { // else a sync is due no later, and moves all
+	if l.due.Flush != l.due.Sync { // if equal, the sync flushes all
 		l.flushTimer.Init(l.due.Flush, device, func() { l.fired(&l.flushTimer, false) })
 	}
 	l.syncTimer.Init(l.due.Sync, device, func() { l.fired(&l.syncTimer, true) })
@@ -216,34 +214,33 @@ func open(d disk, dir string, o Options) (*Log, Recovery, error) {
 		l.release()
 		return nil, Recovery{}, err
 	}
-	l.failures.To(o.OnError) // Open returns what failed until now
+	l.failures.To(o.OnError) // Open itself returns earlier failures
 	return l, found, nil
 }
 
-// First returns the index of the first record. Last returns the last that was accepted, and
-// is First-1 if there is none. Durable returns the last that is on stable storage with all
-// before it. They wait for nothing.
+// First returns the index of the first record. It waits for nothing.
 func (l *Log) First() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.first
 }
 
-// Last returns the index of the last record that was accepted: see First.
+// Last returns the index of the last accepted record, or First-1 if there is none. It waits for
+// nothing.
 func (l *Log) Last() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.last
 }
 
-// Durable returns the index of the last record that survives the death of the machine: see
-// First.
+// Durable returns the index of the last record that is on stable storage with all before it. It
+// waits for nothing.
 func (l *Log) Durable() uint64 {
 	return l.durable.Load()
 }
 
-// Err returns why the log can't go on just now, or nil: the failure that each call tries again,
-// or one that is final. It waits for nothing, and the next call reports the failure all the same.
+// Err returns the failure that still holds, or nil: one that each call tries again, or a final one.
+// It waits for nothing, and does not keep the next call from returning the failure.
 func (l *Log) Err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -253,9 +250,9 @@ func (l *Log) Err() error {
 	return l.final
 }
 
-// Stats returns the counts since Open, and the bytes at risk just now, those of frames around
-// the records included. A write that is durable at once counts as a flush and as a sync. It may
-// be called at any time and waits for nothing.
+// Stats returns the counts since Open, and the bytes at risk now, which include the frames around
+// records. A write that is durable at once counts as a flush and as a sync. Stats may be called at
+// any time and waits for nothing.
 func (l *Log) Stats() stats.Counts {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -268,13 +265,13 @@ func (l *Log) Stats() stats.Counts {
 	return s
 }
 
-// waitsLocked returns how many bytes only memory holds.
+// waitsLocked returns the number of bytes that only memory holds.
 func (l *Log) waitsLocked() int64 { return int64(len(l.pending) + len(l.out) - l.written) }
 
-// Close writes all records that were accepted, syncs them unless the policy is sync=never,
-// and closes the log. It tries each step, and returns all errors that no call has returned
-// yet. Calls that wait for memory, and Follow, end with ErrClosed, as every later call does.
-// A second Close waits for the first and returns the same.
+// Close writes all accepted records, syncs them unless the policy is sync=never, and closes the
+// log. It tries each step, and returns all errors that no call has returned yet. Calls that wait
+// for memory, Follow, and every later call return ErrClosed. A second Close waits for the first and
+// returns the same error.
 func (l *Log) Close() error {
 	l.mu.Lock()
 	if l.isClosing {
@@ -295,7 +292,7 @@ func (l *Log) Close() error {
 	if err := l.advanceLocked(background, l.last, sync); err != nil {
 		errs = append(errs, err)
 	}
-	for l.group.Leading() { // a Wait may try again what failed; it syncs too
+	for l.group.Leading() { // a Wait may be trying a failed write again
 		l.room.Wait()
 	}
 	s := l.head
@@ -326,7 +323,7 @@ func (l *Log) Close() error {
 	return l.closeErr
 }
 
-// release closes all descriptors, and so ends the lock.
+// release closes all descriptors, which releases the lock.
 func (l *Log) release() error {
 	var err error
 	if l.head != nil && l.head.fd >= 0 {
@@ -338,7 +335,7 @@ func (l *Log) release() error {
 	return nil
 }
 
-// A directory is the log's, open and locked.
+// A directory is the log's directory, open and locked.
 type directory struct {
 	disk  disk
 	path  string
@@ -351,8 +348,8 @@ type directory struct {
 // lockFile is locked while the log is open.
 const lockFile = "lock"
 
-// openDirectory opens a directory, and locks it against all others, or with shared against
-// those that write. A new lock gets the permissions.
+// openDirectory opens and locks a directory: exclusively, or with shared against writers only. A
+// new lock file gets perm.
 func openDirectory(d disk, path string, shared bool, perm fs.FileMode) (dir directory, err error) {
 	dir = directory{disk: d, path: path, fd: -1, lock: -1, names: durable.NameSyncsOf(d)}
 	defer func() {
@@ -380,8 +377,8 @@ func openDirectory(d disk, path string, shared bool, perm fs.FileMode) (dir dire
 	if dir.lock, _, err = dir.open(lockFile, flags, perm); err != nil && !(shared && errors.Is(err, os.ErrNotExist)) {
 		return dir, fmt.Errorf("wal: open the lock of %s: %w", path, err)
 	}
-	// The directory too: others may remove the file, and then the next Open makes a new one. The
-	// file is for systems that lock no directory, NFS among them.
+	// Lock the directory too: if another program removes the lock file, the next Open makes a new
+	// one. The file is for systems that lock no directory, NFS among them.
 	for _, fd := range []int{dir.fd, dir.lock} {
 		if fd < 0 {
 			continue
@@ -398,8 +395,8 @@ func openDirectory(d disk, path string, shared bool, perm fs.FileMode) (dir dire
 	return dir, nil
 }
 
-// open opens a file of the log. Others may have put something else in its place. So it follows
-// no link, does not wait for the other end of a pipe, and takes only a regular file.
+// open opens a regular file of the log. Other programs may have replaced it, so open follows no
+// link and does not wait for a pipe.
 func (d *directory) open(name string, flag int, perm fs.FileMode) (fd int, is sys.Stat, err error) {
 	fd, err = d.disk.OpenFile(d.fd, plainName(name), flag|sys.NoFollow, uint32(perm))
 	if errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.EMLINK) { // EMLINK: FreeBSD
@@ -426,8 +423,8 @@ func (d *directory) sync(since int) error {
 	return d.names.LostSince(d.key, since)
 }
 
-// syncAbove makes the directory's own name durable, in the one that it is in: its path may lead
-// elsewhere by now. Nothing is to be done where a file system is mounted.
+// syncAbove makes the directory's own entry durable, in its actual parent: the path may lead
+// elsewhere by now. A mount point needs no sync.
 func (d *directory) syncAbove(since int) error {
 	fd, err := d.disk.OpenDirIn(d.fd, plainName(".."))
 	if err != nil {
@@ -445,8 +442,8 @@ func (d *directory) close() error {
 	var errs []error
 	for _, fd := range []int{d.lock, d.fd} {
 		if d.disk != nil && fd >= 0 {
-			// A process that is being forked has the descriptor too, until it runs its program.
-			_ = d.disk.Unlock(fd) // one that is not locked, or that no call unlocks, is closed alike
+			// A forked process shares the descriptor until it runs its program.
+			_ = d.disk.Unlock(fd) // Close suffices if it is not locked or the system has no call
 			errs = append(errs, d.disk.Close(fd))
 		}
 	}

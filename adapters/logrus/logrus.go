@@ -1,4 +1,4 @@
-// Package logrus gives logrus a log that rotates and is closed before Fatal ends the process.
+// Package logrus gives logrus a rotating log that is closed before Fatal ends the process.
 package logrus
 
 import (
@@ -9,11 +9,11 @@ import (
 	"github.com/sirupsen/logrus"
 )
 
-// Use lets the logger write to the log, and closes the log before Logger.Fatal or Logger.Exit
-// ends the process. Panic runs deferred calls: close the log in one.
+// Use makes the logger write to the log, and closes the log before Logger.Fatal or Logger.Exit ends
+// the process. Panic runs deferred calls: close the log in one.
 //
-// logrus prints failed writes to the standard error; the log's OnError hears those of the
-// background too.
+// logrus prints failed writes to the standard error; the log's OnError also gets background
+// failures.
 func Use(logger *logrus.Logger, to *rotate.File) {
 	exit := logger.ExitFunc
 	if exit == nil {

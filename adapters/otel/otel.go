@@ -1,4 +1,4 @@
-// Package otel shows what a holdfast.Writer, a rotate.File, a wal.Log or a files.Set counts to
+// Package otel exports the counts of a holdfast.Writer, a rotate.File, a wal.Log or a files.Set to
 // OpenTelemetry.
 package otel
 
@@ -11,8 +11,8 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// Register lets the meter observe what read returns, with these attributes. Unregister of what
-// it returns ends that. OpenTelemetry has no histogram that is read instead of recorded, so the
+// Register makes the meter observe the counts that read returns, with the attributes. Unregister of
+// the Registration ends it. OpenTelemetry has no histogram that is read instead of recorded, so the
 // latencies are gauges: the quantiles 0.5, 0.99 and 1 since the beginning.
 func Register(meter metric.Meter, read func() stats.Counts, attributes ...attribute.KeyValue) (metric.Registration, error) {
 	var errs []error

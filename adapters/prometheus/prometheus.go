@@ -1,5 +1,5 @@
-// Package prometheus shows what a holdfast.Writer, a rotate.File, a wal.Log or a files.Set
-// counts to Prometheus.
+// Package prometheus exports the counts of a holdfast.Writer, a rotate.File, a wal.Log or a
+// files.Set to Prometheus.
 package prometheus
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// A collector reads the counts at each scrape, and keeps nothing.
+// A collector reads the counts at each scrape, and stores nothing.
 type collector struct {
 	read              func() stats.Counts
 	metrics           []metric
@@ -22,8 +22,8 @@ type metric struct {
 	value func(*stats.Counts) float64
 }
 
-// NewCollector returns a collector for prometheus.Register, of what read returns. The labels
-// tell several of them apart. All metrics begin with holdfast_.
+// NewCollector returns a collector of the counts that read returns, for prometheus.Register. The
+// labels distinguish several collectors. All metrics begin with holdfast_.
 func NewCollector(labels prometheus.Labels, read func() stats.Counts) prometheus.Collector {
 	desc := func(name, help string) *prometheus.Desc {
 		return prometheus.NewDesc("holdfast_"+name, help, nil, labels)
@@ -56,7 +56,7 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	to <- histogram(c.syncings, &s.Sync)
 }
 
-// histogram has a bucket for each power of two from 1 µs to 69 s: of all that is shorter.
+// histogram has cumulative buckets at the powers of two from 1 µs to 69 s.
 func histogram(desc *prometheus.Desc, h *stats.Histogram) prometheus.Metric {
 	all := map[float64]uint64{}
 	for bound := time.Duration(1 << 10); bound <= 1<<36; bound *= 2 {

@@ -25,9 +25,9 @@ import (
 // A LogStore keeps raft's log in a [wal.Log]. Its indices have no gap: see IsMonotonic.
 type LogStore struct{ *wal.Log }
 
-// OpenLog opens the log in a directory, or makes a new one, as [wal.Open] does. The zero Policy
-// is [holdfast.Durable] here. One whose Append does not wait for the disk is refused, since raft
-// tells others that it has what StoreLogs has returned.
+// OpenLog opens the log in a directory, or makes a new one, as [wal.Open] does. The zero Policy is
+// [holdfast.Durable] here. A policy whose Append does not wait for the disk is refused, because
+// raft tells its peers that it has the entries of StoreLogs when that returns.
 func OpenLog(dir string, o wal.Options) (*LogStore, error) {
 	switch {
 	case o.Policy == holdfast.Policy{}:
@@ -42,7 +42,7 @@ func OpenLog(dir string, o wal.Options) (*LogStore, error) {
 	return &LogStore{l}, nil
 }
 
-// IsMonotonic lets raft remove all entries before it goes on behind a gap.
+// IsMonotonic returns true: raft removes all entries before it continues after a gap.
 func (s *LogStore) IsMonotonic() bool { return true }
 
 // FirstIndex returns the index of the first entry, or 0.
@@ -82,7 +82,7 @@ func (s *LogStore) StoreLogs(logs []*raft.Log) error {
 		return nil
 	}
 	next, first := s.Last()+1, logs[0].Index
-	if first != next && first > 0 && s.First() == next { // the log is empty, and may go on anywhere
+	if first != next && first > 0 && s.First() == next { // the log is empty, and may continue at any index
 		begin := s.TruncateBefore
 		if first < next {
 			begin = func(index uint64) error { return s.TruncateAfter(index - 1) }
@@ -117,8 +117,8 @@ func (s *LogStore) DeleteRange(from, to uint64) error {
 	return fmt.Errorf("raft: entries %d to %d are in the middle of %d to %d; remove them from an end", from, to, first, last)
 }
 
-// A record is the entry's type, term, time in Unix ns (0: none), how long its extensions are,
-// these, and its data.
+// A record is the entry's type, term, time in Unix ns (0: none), length of its extensions, the
+// extensions, and its data.
 func encode(log *raft.Log) []byte {
 	at := int64(0)
 	if !log.AppendedAt.IsZero() {
@@ -161,14 +161,14 @@ func decode(p []byte, index uint64, to *raft.Log) error {
 	if size > 0 {
 		log.Extensions = p[:size:size]
 	}
-	if p = p[size:]; len(p) > 0 { // else nil, as raft's own entries without data have it
+	if p = p[size:]; len(p) > 0 { // else nil, as in raft's own entries without data
 		log.Data = p
 	}
 	*to = log
 	return nil
 }
 
-// A StableStore keeps raft's few values in one file, which each Set replaces whole.
+// A StableStore keeps raft's few values in one file; each Set replaces the whole file.
 type StableStore struct {
 	set    *files.Set
 	path   string
@@ -176,7 +176,7 @@ type StableStore struct {
 	values map[string][]byte
 }
 
-// OpenStable reads the values from a file, if it is there.
+// OpenStable reads the values from a file, if it exists.
 func OpenStable(path string) (*StableStore, error) {
 	s := &StableStore{path: path, values: map[string][]byte{}}
 	text, err := os.ReadFile(path)
@@ -202,7 +202,7 @@ func (s *StableStore) Set(key, value []byte) error {
 	defer s.mu.Unlock()
 	changed := maps.Clone(s.values)
 	changed[string(key)] = bytes.Clone(value)
-	named := map[string][]byte{} // JSON has no text that is not UTF-8
+	named := map[string][]byte{} // JSON text must be UTF-8
 	for key, value := range changed {
 		named[url.QueryEscape(key)] = value
 	}
@@ -217,7 +217,7 @@ func (s *StableStore) Set(key, value []byte) error {
 	return nil
 }
 
-// errNotFound has the text by which raft knows it.
+// errNotFound has the text by which raft recognizes it.
 var errNotFound = errors.New("not found")
 
 // Get returns a value, or the error "not found".
@@ -248,5 +248,5 @@ func (s *StableStore) GetUint64(key []byte) (uint64, error) {
 	return binary.BigEndian.Uint64(value), nil
 }
 
-// Close ends the store.
+// Close closes the store.
 func (s *StableStore) Close() error { return s.set.Close() }

@@ -1,9 +1,10 @@
-// Package zap gives zap a log that rotates, by a URL in its configuration:
+// Package zap gives zap a rotating log, by a URL in its configuration:
 //
 //	holdfast:///var/log/app.log?policy=periodic=1s&size=100MiB&backups=7&compress=true
 //
-// A [rotate.File] is a zapcore.WriteSyncer. This package is for programs whose outputs are text.
-// zap syncs what is above the level Error, so Fatal and Panic lose nothing.
+// A [rotate.File] is a zapcore.WriteSyncer. This package is for programs that configure zap's
+// outputs as text. zap syncs after each record above the level Error, so Fatal and Panic lose
+// nothing.
 package zap
 
 import (
@@ -18,12 +19,12 @@ import (
 	"go.uber.org/zap"
 )
 
-// Register lets zap.Config and zap.Open have outputs with the scheme holdfast. Each failure
-// goes to onError, which may be nil. The keys of the URL are policy, size, backups, age, total,
-// interval, at, compress and perm: those of [rotate.Options].
+// Register registers outputs with the scheme holdfast for zap.Config and zap.Open. onError gets
+// each failure; it may be nil. The keys of the URL are policy, size, backups, age, total, interval,
+// at, compress and perm: see [rotate.Options].
 func Register(onError func(*rotate.Error)) error {
 	return zap.RegisterSink("holdfast", func(u *url.URL) (zap.Sink, error) {
-		values, err := url.ParseQuery(u.RawQuery) // Query drops what is malformed
+		values, err := url.ParseQuery(u.RawQuery) // Query drops malformed pairs
 		var o rotate.Options
 		if err == nil {
 			o, err = options(values)

@@ -1,4 +1,4 @@
-// Package zerolog gives zerolog a log that rotates and loses nothing of a Fatal or a Panic.
+// Package zerolog gives zerolog a rotating log that loses no record of a Fatal or a Panic.
 package zerolog
 
 import (
@@ -6,12 +6,12 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// A Writer hands records to a log. A [rotate.File] is an io.Writer for zerolog as it is; but
-// zerolog closes such a writer at Fatal alone. A Writer makes a record of the level Panic or
-// Fatal durable before zerolog ends the goroutine or the process.
+// A Writer writes records to a log. A [rotate.File] itself is an io.Writer for zerolog, but zerolog
+// closes such a writer at Fatal only. A Writer makes a record of the level Panic or Fatal durable
+// before zerolog ends the goroutine or the process.
 //
-// zerolog reports no failed write but to zerolog.ErrorHandler; the log's OnError hears those of
-// the background too.
+// zerolog reports a failed write only to zerolog.ErrorHandler; the log's OnError also gets
+// background failures.
 type Writer struct{ *rotate.File }
 
 // WriteLevel writes a record.

@@ -1,4 +1,4 @@
-// Package zstd has a log that rotates compress its backups with Zstandard.
+// Package zstd compresses the backups of a rotating log with Zstandard.
 package zstd
 
 import (
@@ -8,8 +8,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Compressor compresses backups to .zst, by one goroutine: that of the log. Options are added to
-// these. They must not ask for more goroutines.
+// Compressor compresses backups to .zst in the goroutine of the log. The options come after the
+// package's own. They must not ask for more goroutines.
 func Compressor(options ...zstd.EOption) rotate.Compressor {
 	options = append([]zstd.EOption{zstd.WithEncoderConcurrency(1)}, options...)
 	return rotate.Compressor{

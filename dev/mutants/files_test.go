@@ -573,7 +573,7 @@ var filesMutants = []mutant{
 	{
 		number: "S04", what: "a name that comes during a sync of its directory shares that",
 		file: "internal/durable/losses.go", tests: "ANameThat",
-		old: "\t\t\tn.mu.Lock()\n\t\t\tdelete(n.next, is) // names that come now are not in it\n\t\t\tn.mu.Unlock()\n\t\t\terr := sync()\n",
+		old: "\t\t\tn.mu.Lock()\n\t\t\tdelete(n.next, is) // this sync does not cover later names\n\t\t\tn.mu.Unlock()\n\t\t\terr := sync()\n",
 		new: "\t\t\terr := sync()\n\t\t\tn.mu.Lock()\n\t\t\tdelete(n.next, is)\n\t\t\tn.mu.Unlock()\n",
 	},
 	{

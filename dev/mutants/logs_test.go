@@ -223,7 +223,7 @@ var logMutants = []mutant{
 	{
 		number: "939g", what: "a full disk is left with a segment that is half prepared",
 		file: "wal/segment.go",
-		old:  "_ = l.disk.Remove(l.dir.fd, plainName(spareMaking)) // the next one begins anew",
+		old:  "_ = l.disk.Remove(l.dir.fd, plainName(spareMaking)) // the next call begins anew",
 		new:  "_ = spareMaking",
 	},
 	{
@@ -549,13 +549,13 @@ var logMutants = []mutant{
 	{
 		number: "S15", what: "a log that is moved just before a rotation is a failed rotation",
 		file: "rotate/exchange.go", tests: "JustBefore",
-		old: "if errors.Is(err, fs.ErrNotExist) && old.isMoved() { // just now",
+		old: "if errors.Is(err, fs.ErrNotExist) && old.isMoved() { // another program moved it just now",
 		new: "if false {",
 	},
 	{
 		number: "S16", what: "a Sync returns a failure of the background that is over",
 		file: "rotate/rotate.go", tests: "OverSucceeds",
-		old: "\t\t\tfailed = c.Sync() // the first may be of the background, and over\n",
+		old: "\t\t\tfailed = c.Sync() // the first may be an old failure of the background\n",
 		new: "\t\t\t_ = failed\n",
 	},
 	{
@@ -573,7 +573,7 @@ var logMutants = []mutant{
 	{
 		number: "S19", what: "bytes of files that are closed stay at risk",
 		file: "rotate/exchange.go", tests: "AtRisk",
-		old: "\t\tpast.NotFlushed, past.NotDurable = 0, 0 // the log has taken over what could not be written\n",
+		old: "\t\tpast.NotFlushed, past.NotDurable = 0, 0 // the logFile keeps the bytes that could not be written\n",
 		new: "",
 	},
 	{
@@ -771,8 +771,8 @@ var logMutants = []mutant{
 	{
 		number: "V11", what: "a durable write that was cut short goes on at the wrong offset",
 		file: "wal/commit.go", tests: "IsCutShort",
-		old: "frames, at = frames[n:], at+int64(n)\n\t}\n\tif err := l.named",
-		new: "frames, at = frames[n:], at+int64(len(frames))\n\t}\n\tif err := l.named",
+		old: "frames, at = frames[n:], at+int64(n)\n\t}\n\tif err := l.checkLinked",
+		new: "frames, at = frames[n:], at+int64(len(frames))\n\t}\n\tif err := l.checkLinked",
 	},
 	{
 		number: "V14", what: "an entry of raft whose extensions are a byte short panics",
@@ -819,7 +819,7 @@ var logMutants = []mutant{
 	{
 		number: "N06", what: "the mark of a first index is taken for one of the log that began again before it",
 		file: "wal/truncate.go", tests: "BothEnds|WhatACrashLeaves",
-		old: "\tl.lowWritten, l.lowDurable = s.low, s.low // it may be smaller\n",
+		old: "\tl.lowWritten, l.lowDurable = s.low, s.low // s.low may be smaller\n",
 		new: "",
 	},
 	{
@@ -941,7 +941,7 @@ var logMutants = []mutant{
 	{
 		number: "P18", what: "a failed sync is heard again from each Writer on the file",
 		file: "rotate/rotate.go", tests: "HeardOnceAFile",
-		old: "\tif !c.file.told {\n\t\tc.file.told = true\n",
+		old: "\tif !c.file.reported {\n\t\tc.file.reported = true\n",
 		new: "\t{\n",
 	},
 	{

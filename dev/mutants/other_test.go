@@ -119,13 +119,13 @@ var otherMutants = []mutant{
 	{
 		number: "968b", what: "a panic of the source in the goroutine that reads ahead ends the program",
 		file: "readahead/refill.go", tests: "Panic",
-		old: "\t\t\tif !ended { // not",
+		old: "\t\t\tif !ended { // recover",
 		new: "\t\t\tif ended && false { // not",
 	},
 	{
 		number: "968c", what: "a source that has panicked is read again",
 		file: "readahead/refill.go", tests: "Panic",
-		old: "\tdefer func() { r.err = r.source.failed }() // its panic goes through\n",
+		old: "\tdefer func() { r.err = r.source.failed }() // a panic of the source passes through\n",
 		new: "",
 	},
 	{
@@ -275,7 +275,7 @@ var otherMutants = []mutant{
 	{
 		number: "414", what: "a change of owner takes the setuid bit from an archived copy",
 		file: "filecopy/keep.go", tests: copyTests,
-		old: "\t\tj.changed = true // bits may have gone\n",
+		old: "\t\tj.changed = true // the system may have cleared bits\n",
 		new: "",
 	},
 	{
@@ -435,7 +435,7 @@ var otherMutants = []mutant{
 	{
 		number: "602", what: "gen leaves its temporary when the disk is full",
 		file: "cmd/holdfast/internal/gen/file.go", tests: "Gen|gen|Script",
-		old: "\t\tos.Remove(g.temporary) // the first failure is the one that is reported\n",
+		old: "\t\tos.Remove(g.temporary) // the first failure is reported\n",
 		new: "",
 	},
 	{

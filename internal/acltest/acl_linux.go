@@ -25,7 +25,7 @@ const (
 	Access, Default = "system.posix_acl_access", "system.posix_acl_default"
 )
 
-// ListOf builds a list as the kernel takes it: linux/posix_acl_xattr.h.
+// ListOf encodes a list for the kernel: linux/posix_acl_xattr.h.
 func ListOf(entries ...Entry) []byte {
 	list := binary.LittleEndian.AppendUint32(nil, 2)
 	for _, e := range entries {
@@ -57,12 +57,12 @@ func Attribute(path, name string) string {
 	return string(buf[:n])
 }
 
-// As calls do on a thread of another user, with one group and others.
+// As calls do on a thread of another user, with a group and more groups.
 func As(t *testing.T, uid, gid int, others []uint32, do func()) {
 	t.Helper()
 	done := make(chan error)
 	go func() {
-		runtime.LockOSThread() // it ends with the goroutine, and with it what it is
+		runtime.LockOSThread() // the thread ends with the goroutine, and its user with it
 		err := func() error {
 			var p *uint32
 			if len(others) > 0 {
@@ -99,7 +99,7 @@ func MayRead(t *testing.T, path string, uid, gid int, others ...uint32) (may boo
 	return may
 }
 
-// Directory returns a directory that everybody may enter, for root alone.
+// Directory returns a directory that every user may enter. Only root can call it.
 func Directory(t *testing.T) string {
 	t.Helper()
 	if os.Geteuid() != 0 {

@@ -8,26 +8,27 @@ import (
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
-// A window decides how long the leader of a batch lets others join. Without it group commit falls into half
-// batches: the first goroutine to wake starts a tiny sync, and the rest waits for that. So a leader waits for
-// as many as are likely to come, but at most for a sync. Nobody waits for more than two syncs and a
-// quarter. The zero window does not wait.
+// A window bounds the time in which a leader lets others join. Without it group commit falls into
+// half batches: the first goroutine to wake starts a small sync, and the others wait for it. So a
+// leader waits for the expected number of calls, but at most for the time of a sync. No call waits
+// for more than 2¼ syncs. The zero window does not wait.
 type window struct {
-	work     time.Duration // how long the work of the last batch took
-	expected int           // how many may come: the last batch, and those that waited meanwhile
-	released time.Time     // when the last batch was
-	away     int           // how many of it are not back
-	comeback time.Duration // how long a batch took to be back, all but an eighth of it
-	first    time.Time     // when the first of those came that wait for the next batch
-	enough   bool          // nobody else can join this batch
-	parked   bool          // a leader sleeps until expected have come
+	work     time.Duration // the time of the last batch's work
+	expected int           // number of calls that may come: the last batch, and the calls that waited meanwhile
+	released time.Time     // the end of the last batch
+	away     int           // number of its calls that are not back
+	comeback time.Duration // the time until a batch was back, except for an eighth of it
+	first    time.Time     // the arrival of the first call in the next batch
+	enough   bool          // no other call can join this batch
+	parked   bool          // a leader sleeps until the expected number is there
 	arrivals chan struct{}
 }
 
 const (
-	// A window is from a quarter of a sync on, and twice as long as a batch took to be back, so that few miss it.
+	// A window lasts at least a quarter of a sync, and twice the comeback of a batch, so that few
+	// calls miss it.
 	windowShare, comebackTwice = 4, 2
-	// stragglers is the part of a batch that comeback does not count.
+	// stragglers: comeback does not count an eighth of a batch.
 	stragglers = 8
 	// maxYields bounds the wait by yielding, whatever the clock does.
 	maxYields = 1000
@@ -36,25 +37,25 @@ const (
 	parkAbove = 200 * time.Microsecond
 )
 
-// finished records the size of a batch, and how many waited meanwhile.
+// finished records the size of a batch, and the number of calls that waited meanwhile.
 func (j *window) finished(size, waiting int) {
 	now := time.Now()
 	if j.away > 0 {
-		j.comeback = now.Sub(j.released) // or longer
+		j.comeback = now.Sub(j.released) // at least
 	}
 	j.expected, j.released, j.away = size+waiting, now, size-size/stragglers
 }
 
-// back counts one that has come, and records when those of the last batch are back. This is
-// known whether a leader waits for them or not. So the window opens again after it was
-// too short, and does not open for goroutines that stay away.
+// back counts a call, and records the comeback when the last batch is back. It does so even if no
+// leader waits: so the window opens again after it was too short, and does not open for goroutines
+// that stay away.
 func (j *window) back() {
 	if j.away--; j.away == 0 {
 		j.comeback = time.Since(j.released)
 	}
 }
 
-// joined records how many have joined so far, the leader included.
+// joined records the number of calls in the batch, including the leader.
 func (j *window) joined(calls int) {
 	if j.first.IsZero() {
 		j.first = time.Now()
@@ -65,7 +66,7 @@ func (j *window) joined(calls int) {
 	}
 }
 
-// hurry says that nobody else can join. It ends the leader's wait, or the next one's.
+// hurry ends the leader's wait, or the next one's: no other call can join.
 func (j *window) hurry() {
 	j.enough = true
 	j.wake()
@@ -78,21 +79,21 @@ func (j *window) wake() {
 	}
 }
 
-// length is how long the leader waits at most. Two half batches take as long as a whole one that is away for a sync: then
-// the window is closed.
+// length returns the longest wait of the leader. If a batch takes longer than a sync to be back,
+// two half batches are as fast as a whole one: then the window is closed.
 func (j *window) length() time.Duration {
 	if j.comeback > j.work {
 		return 0
 	}
 	quarter, most := j.work/windowShare, j.work
-	if !j.first.IsZero() { // those have waited that came during the last sync
+	if !j.first.IsZero() { // calls that came during the last sync have waited already
 		most = min(most, most+quarter-time.Since(j.first))
 	}
 	return max(quarter, min(most, comebackTwice*j.comeback))
 }
 
-// await lets others join a leader that has mu, and releases mu meanwhile. Calls counts those that have
-// joined, the leader included.
+// await lets others join a leader that has mu, and releases mu meanwhile. calls counts the calls in
+// the batch, including the leader.
 func (j *window) await(mu sync.Locker, calls *int) {
 	window := j.length()
 	if !j.enough && *calls < j.expected && window > 0 {
@@ -105,9 +106,10 @@ func (j *window) await(mu sync.Locker, calls *int) {
 	j.enough, j.first = false, time.Time{}
 }
 
-// yield waits by letting other goroutines run, and other threads: the goroutine that wakes the last batch may have lost its
-// processor to this very thread, and nobody comes before it has it again. Without that, one leader in two waited in vain
-// (8 goroutines, a sync of 60 µs, 2 CPUs: batches of 4 in place of 8).
+// yield waits by letting other goroutines and threads run: the goroutine that wakes the last batch
+// may have lost its processor to this thread, and no call comes before it runs again. Without that,
+// one leader in two waited in vain (8 goroutines, a sync of 60 µs, 2 CPUs: batches of 4 instead of
+// 8).
 func (j *window) yield(mu sync.Locker, calls *int, window time.Duration) {
 	start := time.Now()
 	for i := 0; i < maxYields && !j.enough && *calls < j.expected; i++ {

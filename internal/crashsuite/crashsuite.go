@@ -1,12 +1,13 @@
-// Package crashsuite holds everything of ours that writes to the same promises. It is for tests only.
+// Package crashsuite checks that every writer of this module keeps the same promises. It is for
+// tests only.
 //
-// [Run] runs each promise for one subject, under several policies. An [Opener] says how the subject is
-// opened, and how what it has written is read. Faults come from outside of the subject. Where it can be
-// opened on a [fault.Disk], they come from that, in a bubble of fake time. Each subject also writes to
-// the kernel's disk, where its process is killed and the file system is full.
+// [Run] checks each promise for one subject, under several policies. An [Opener] opens the subject,
+// and reads the records that it has written. Faults come from outside the subject: from a
+// [fault.Disk] in a bubble of fake time, if the subject can be opened on one. Each subject also
+// writes to the kernel's disk, where its process is killed and the file system is full.
 //
-// The suite knows the contract of io.Writer, [holdfast.Policy.Loss] and what calls have returned. It
-// does not know how a subject works. What only one subject promises is for its own tests.
+// The suite knows the contract of io.Writer, [holdfast.Policy.Loss] and the results of calls. It
+// does not know how a subject works. Promises of one subject alone belong in its own tests.
 package crashsuite
 
 import (
@@ -26,78 +27,80 @@ import (
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
 
-// A Subject takes records. Its Write has the contract of a [holdfast.Writer]: n bytes are accepted, and
-// must not be given again. All of them and nil acknowledge the record as the policy says. A subject may also
-// have Flush, Sync, WriteString, ReadFrom, Err, and a Writer's offsets: all of these are held too.
+// A Subject takes records. Its Write has the contract of a [holdfast.Writer]: n bytes are accepted,
+// and must not be written again; all of them and nil acknowledge the record under the policy. A
+// subject may also have Flush, Sync, WriteString, ReadFrom, Err, and a Writer's offsets: the suite
+// checks all of these.
 type Subject interface {
 	io.Writer
 	io.Closer
 }
 
-// A Ground is what a subject is opened on.
+// A Ground is the directory and disk of a subject.
 type Ground struct {
 	Policy  holdfast.Policy
-	Dir     string      // is there; empty, or what a crash has left
-	Disk    *fault.Disk // has Dir; nil: the kernel's
-	OnError func(error) // is to hear each failure
-	flaw    *flaw       // of a File
+	Dir     string      // exists; empty, or left by a crash
+	Disk    *fault.Disk // the disk of Dir; nil: the kernel's
+	OnError func(error) // must get each failure
+	flaw    *flaw       // a fault of a File
 }
 
-// An Opener is a subject, and what it differs in.
+// An Opener describes a subject and its differences from others.
 type Opener struct {
 	Name string
 	// Open opens the subject in a directory.
 	Open func(g *Ground) (Subject, error)
-	// Read returns the records that files hold, in their order, by paths below the directory. What is
-	// torn it may return as it is. See [Lines].
+	// Read returns the records in files, in order, by paths below the directory. It may return a
+	// torn record as it is. See [Lines].
 	Read func(t *testing.T, files map[string][]byte) ([][]byte, error)
 
-	// Data is a glob, as of [fault.DiskFault], of the files that hold records; "" is all.
+	// Data is a glob, as in [fault.DiskFault], of the files with records; "" is all.
 	Data string
-	// Policies tells which policies the subject takes; nil: all.
+	// Policies reports whether the subject takes a policy; nil: all.
 	Policies func(p holdfast.Policy) bool
-	// Loss is what a crash may take; nil: what the policy says.
+	// Loss bounds the loss of a crash; nil: Policy.Loss.
 	Loss func(p holdfast.Policy) holdfast.Loss
-	// Size is how many bytes a record takes of what Loss allows; nil: its own.
+	// Size is a record's number of bytes that count for Loss; nil: its own.
 	Size func(record int) int
 
 	FailedSync FailedSync
-	// Tries is how often the subject makes a call that fails; 0: once.
+	// Tries is the number of times that the subject makes a failing call; 0: once.
 	Tries int
-	// WriteSyncs says that a write may be a sync too: if it fails, that is a failed sync.
+	// WriteSyncs says that a write may be a sync too: its failure is a failed sync.
 	WriteSyncs bool
-	// SyncWaits says that Sync waits for what is accepted, and does nothing else. So it is nil where
-	// all is durable, also after Close, and leaves it to other calls to tell what failed and is over.
+	// SyncWaits says that Sync only waits for accepted records. So it returns nil if all is
+	// durable, also after Close, and leaves it to other calls to return a failure that is over.
 	SyncWaits bool
-	// Resumes says that Open goes on with what a crash has left, torn or not.
+	// Resumes says that Open continues with the files that a crash has left, torn or not.
 	Resumes bool
-	// OpenSyncs says that what Open finds is durable with the next record that is.
+	// OpenSyncs says that the records found by Open are durable with the next durable one.
 	OpenSyncs bool
-	// AtRisk is what an error of OnError says of bytes at risk; nil: nothing.
+	// AtRisk returns the bytes at risk in an error of OnError; nil: it has none.
 	AtRisk func(err error) int64
-	// Slow says that no mutex is held during a write or a sync, which then may take fake time.
+	// Slow says that no mutex is held during a write or a sync: these may take fake time.
 	Slow bool
-	// Clean tells under which policies Read returns whole records alone, also after a power cut; nil: none.
+	// Clean reports whether Read returns whole records only under a policy, even after a power cut;
+	// nil: never.
 	Clean func(p holdfast.Policy) bool
-	// Heals says that a part of a record may stay, as a line of its own.
+	// Heals says that a part of a record may remain, as a line of its own.
 	Heals bool
 
-	// NoDisk is why the subject can't be opened on a fault.Disk; "" if it can.
+	// NoDisk is the reason that the subject can't be opened on a fault.Disk; "" if it can.
 	NoDisk string
-	// Lacks is, by the names of promises, why the subject can't be held to them.
+	// Lacks has the reasons, by promise, that the subject does not keep it.
 	Lacks map[string]string
 }
 
-// A FailedSync says how far a failed sync reaches.
+// A FailedSync is the set of calls that return a failed sync.
 type FailedSync int
 
 const (
 	Final  FailedSync = iota // every later call returns an error
-	Later                    // every later Sync, and Close; a Write goes on elsewhere
-	OfCall                   // it is told by the call that made it
+	Later                    // every later Sync, and Close; Writes continue in another file
+	OfCall                   // the call that made the sync
 )
 
-// Run holds a subject to all promises. Each skip has its reason.
+// Run checks all promises of a subject. Each skip has its reason.
 func Run(t *testing.T, o Opener) {
 	t.Helper()
 	for _, p := range promises {
@@ -110,7 +113,7 @@ func Run(t *testing.T, o Opener) {
 					continue
 				}
 				t.Run(name(policy.String()), func(t *testing.T) {
-					if p.disk { // of what the process has, the others count
+					if p.disk { // the other tests count the process's goroutines and descriptors
 						t.Parallel()
 					}
 					for _, problem := range p.check(t, o, policy) {
@@ -122,7 +125,7 @@ func Run(t *testing.T, o Opener) {
 	}
 }
 
-// lacks returns why a subject is not held to a promise.
+// lacks returns the reason that a subject is not checked for a promise, or "".
 func (o Opener) lacks(p promise) string {
 	if why := o.Lacks[p.name]; why != "" {
 		return why
@@ -133,17 +136,17 @@ func (o Opener) lacks(p promise) string {
 	return ""
 }
 
-// name makes a subtest's name that -test.run finds again: it has no slash.
+// name returns a subtest's name without a slash, so that -test.run finds it.
 func name(text string) string { return strings.ReplaceAll(text, "/", " or ") }
 
-// A promise is held by check, which returns what is wrong, or nothing.
+// A promise is tested by check, which returns the problems.
 type promise struct {
 	name  string
 	disk  bool // takes a fault.Disk
 	check func(t *testing.T, o Opener, p holdfast.Policy) []string
 }
 
-// The names are for Opener.Lacks.
+// The names of the promises, for Opener.Lacks.
 const (
 	Acknowledged = "what is acknowledged outlives a crash"
 	Killed       = "what is acknowledged outlives kill -9"
@@ -178,7 +181,7 @@ var promises = []promise{
 	{Panics, true, inBubbles(panics)},
 }
 
-// policies are of each kind, and so small that a short life meets every limit.
+// policies returns policies of each kind, with limits that a short life reaches.
 func (p promise) policies() []holdfast.Policy {
 	texts := []string{
 		"buffer=0,sync=never",
@@ -207,7 +210,7 @@ func (p promise) policies() []holdfast.Policy {
 		must(err)
 		all = append(all, one)
 	}
-	if p.name == Acknowledged && !testing.Short() { // of which the choices matter most
+	if p.name == Acknowledged && !testing.Short() { // the choices matter most for this promise
 		for _, c := range policies.Pairs() {
 			if !slices.Contains(all, c.Policy) {
 				all = append(all, c.Policy)
@@ -225,7 +228,7 @@ func Lines(data []byte) (all [][]byte) {
 	return all
 }
 
-// EachFile returns the files' contents in the order of their names, but for temporary files.
+// EachFile returns the files' contents in the order of their names, without temporary files.
 func EachFile(files map[string][]byte) (all [][]byte) {
 	for _, p := range slices.Sorted(maps.Keys(files)) {
 		if !strings.HasPrefix(path.Base(p), ".holdfast-") {
@@ -235,7 +238,7 @@ func EachFile(files map[string][]byte) (all [][]byte) {
 	return all
 }
 
-// OnDisk returns a new disk on which a crash has left these files in dir.
+// OnDisk returns a new disk with files in dir, as a crash left them.
 func OnDisk(dir string, files map[string][]byte) *fault.Disk {
 	d := fault.NewDisk()
 	must(d.MkdirAll(dir))
@@ -252,10 +255,10 @@ func must(err error) {
 	}
 }
 
-// File opens a file of the ground's disk to append to it, as a [holdfast.File]. A new one's name is on
-// the disk at once.
+// File opens a file on the ground's disk for appending, as a [holdfast.File]. The name of a new
+// file is durable at once.
 func (g *Ground) File(name string) (holdfast.File, error) {
-	_ = g.Disk.WriteFile(path.Join(g.Dir, name), nil, 0o644) // it may be there
+	_ = g.Disk.WriteFile(path.Join(g.Dir, name), nil, 0o644) // the file may exist
 	dir, err := g.Disk.OpenDir(sysName(g.Dir))
 	if err != nil {
 		return nil, err
@@ -272,7 +275,7 @@ func (g *Ground) File(name string) (holdfast.File, error) {
 
 func sysName(name string) sys.Name { return sys.Name(name + "\x00") }
 
-// A file makes the calls of a holdfast.File on a disk.
+// A file implements holdfast.File on a disk.
 type file struct {
 	disk vfs.Disk
 	fd   int

@@ -22,10 +22,10 @@ var (
 	most = flag.Int("crash.each", 0, "at how many `calls` of a kind each fault comes; 0 takes the default")
 )
 
-// A harm is what goes wrong at the nth call of a kind.
+// A harm is a fault at the nth call of a kind.
 type harm struct {
 	name  string
-	torn  bool // a Write may be taken in part
+	torn  bool // a Write may be partial
 	fault fault.DiskFault
 }
 
@@ -38,7 +38,7 @@ var harms = []harm{
 	{"is slow, and fails", false, fault.DiskFault{Times: 1, Err: syscall.EIO}},
 }
 
-// leaves lets each call that a life makes of the disk fail in each way.
+// leaves makes each disk call of a life fail in each way.
 func leaves(t *testing.T, o Opener, p holdfast.Policy) (problems []string) {
 	each := *most
 	switch {
@@ -81,7 +81,7 @@ func leaves(t *testing.T, o Opener, p holdfast.Policy) (problems []string) {
 	return problems
 }
 
-// A life is what one goroutine decides by the seed.
+// A life makes one goroutine's decisions from a seed.
 type life struct{ *rand.Rand }
 
 func newLife(purpose string) life {
@@ -94,8 +94,8 @@ func (l life) size() int { return sizes[l.IntN(len(sizes))] }
 
 func (l life) pause() time.Duration { return time.Duration(l.IntN(5)) * time.Millisecond }
 
-// live is a short life, of one goroutine or of several, and Close, of a disk that works again or does
-// not. Nothing is lost that no call tells of.
+// live is a short life of one goroutine or several, and Close, on a disk that works again or does
+// not. No record may be lost without an error.
 func live(t *testing.T, o Opener, p holdfast.Policy, disk *fault.Disk, what string, mended bool) []string {
 	rnd := newLife("images of " + what)
 	var dice sync.Mutex
@@ -117,7 +117,7 @@ func live(t *testing.T, o Opener, p holdfast.Policy, disk *fault.Disk, what stri
 			r.stall = 4 * slowSync
 		}
 		if s, err := o.Open(&r.g); err == nil {
-			dice.Lock() // the disk may be in use already
+			dice.Lock() // the disk may already be in use
 			r.Subject = s
 			dice.Unlock()
 		} else {
@@ -127,12 +127,12 @@ func live(t *testing.T, o Opener, p holdfast.Policy, disk *fault.Disk, what stri
 			}
 		}
 		torn := strings.Contains(what, "torn") || strings.Contains(what, "short")
-		// A caller goes on after these, and tells nobody.
+		// The subject continues after these, and reports nothing.
 		harmless := !o.WriteSyncs && strings.HasPrefix(what, "write") && (strings.Contains(what, "short") || strings.Contains(what, "interrupted"))
 		live := newLife(what)
 		var all sync.WaitGroup
 		for stream := range 3 {
-			if torn { // a part of a record would stand among others
+			if torn { // a part of a record would stand between others
 				break
 			}
 			own := newLife(fmt.Sprint(what, stream))
@@ -169,7 +169,7 @@ func live(t *testing.T, o Opener, p holdfast.Policy, disk *fault.Disk, what stri
 		}
 		r.sync()
 		err := r.Close()
-		// A failed write is not final. What else has failed may be, and then Close says so.
+		// A failed write is not final. Another failure may be, and then Close returns it.
 		writes := !o.WriteSyncs && r.failedCalls(fault.DiskOps()...) == r.failedCalls(fault.DiskWrite)
 		if err == nil || mended && (writes || o.FailedSync != Final) {
 			r.holdsAll(fmt.Sprintf("Close = %v", err))
@@ -183,8 +183,8 @@ func live(t *testing.T, o Opener, p holdfast.Policy, disk *fault.Disk, what stri
 	})
 }
 
-// resumeHere opens the subject on the same disk again, where the kernel may show what a failed sync has
-// lost. With the next record all is durable that is found.
+// resumeHere opens the subject on the same disk again, where the kernel may still show bytes that a
+// failed sync has lost. With the next record all records found become durable.
 func (r *run) resumeHere(rnd *rand.Rand) {
 	r.disk.Watch(nil)
 	before, err := r.o.Read(r.t, r.files())

@@ -11,14 +11,14 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// A record is a line that holds its stream, of one digit, its number, of four, and its size.
+// A record is a line with its stream (one digit), its number (four) and its size.
 type record struct {
 	stream, seq int
 	text        []byte
-	given       int // bytes that were accepted
+	given       int // accepted bytes
 	state       state
 	acked       time.Time
-	kept        [2]bool // see ledger.kept
+	kept        [2]bool // member of ledger.kept
 }
 
 type state int
@@ -26,11 +26,11 @@ type state int
 const (
 	inFlight state = iota
 	refused
-	accepted // a part of it, or all with an error
+	accepted // a part of the record, or all of it with an error
 	acked
 )
 
-// shortest is the size of a record without anything behind its head.
+// shortest is the size of a record with nothing after its head.
 const shortest = len("1 0001 00016 \n") + 1
 
 // textOf returns a record's bytes.
@@ -45,7 +45,7 @@ func textOf(stream, seq, size int) []byte {
 
 type key struct{ stream, seq int }
 
-// A ledger is what calls were given and have returned.
+// A ledger records the arguments and the results of calls.
 type ledger struct {
 	o      Opener
 	loss   holdfast.Loss
@@ -53,12 +53,12 @@ type ledger struct {
 
 	mu      sync.Mutex
 	records map[key]*record
-	next    map[int]int // by streams
+	next    map[int]int // by stream
 	acked   []*record
-	failed  bool // a call of the disk has failed: bounds by time, and of a power cut, are kept no more
+	failed  bool // a call of the disk has failed: bounds by time, and of a power cut, no longer hold
 	largest int
-	stall   time.Duration // calls of the disk that come on top of a bound by time
-	// kept are the records that a kill [0] and a power cut [1] must leave, whatever else was lost.
+	stall   time.Duration // time of disk calls that is added to a bound by time
+	// kept are the records that a kill [0] and a power cut [1] must leave, even after other losses.
 	kept [2][]*record
 }
 
@@ -82,7 +82,7 @@ func (l *ledger) begin(stream, size int) *record {
 	return r
 }
 
-// done takes what a Write of what was left of a record has returned.
+// done records the result of a Write of the rest of a record.
 func (l *ledger) done(r *record, n int, err error) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -120,7 +120,7 @@ func (l *ledger) keepLocked(crash int, r *record) {
 	}
 }
 
-// accepted returns the records that are accepted whole.
+// accepted returns the records that were accepted whole.
 func (l *ledger) accepted() (all []*record) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -132,7 +132,7 @@ func (l *ledger) accepted() (all []*record) {
 	return all
 }
 
-// keep notes that a call returned nil which covers these records: a Flush, or a Sync too.
+// keep records that a Flush, or a Sync, of these records returned nil.
 func (l *ledger) keep(all []*record, synced bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -157,7 +157,7 @@ func (l *ledger) size(r *record) int {
 	return l.o.Size(len(r.text))
 }
 
-// A moment is what was acknowledged then.
+// A moment is a snapshot of the acknowledged records.
 type moment struct {
 	at     time.Time
 	acked  []*record
@@ -171,14 +171,14 @@ func (l *ledger) now() moment {
 	return moment{time.Now(), l.acked, l.kept, l.failed}
 }
 
-// find returns which whole records there are, and what is wrong with the pieces. After a power cut
-// anything may be behind the records that are durable.
+// find returns the whole records in pieces, and the problem of the other pieces. After a power cut
+// any bytes may follow the durable records.
 func (l *ledger) find(pieces [][]byte, power bool) (found map[key]bool, problem string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	found = map[key]bool{}
 	last := map[int]int{}
-	unbound := power && !l.loss.Power.Limited() // then names may be lost too, and those that they replaced be there
+	unbound := power && !l.loss.Power.Limited() // names may be lost too, and the names that they replaced may be there
 	anything := power && (l.o.Clean == nil || !l.o.Clean(l.policy))
 	for i, piece := range pieces {
 		r := l.parseLocked(piece)
@@ -202,7 +202,7 @@ func (l *ledger) find(pieces [][]byte, power bool) (found map[key]bool, problem 
 	return found, ""
 }
 
-// parseLocked returns the record that a piece is, or nil.
+// parseLocked returns the record of a piece, or nil.
 func (l *ledger) parseLocked(piece []byte) *record {
 	if len(piece) < shortest {
 		return nil
@@ -215,8 +215,8 @@ func (l *ledger) parseLocked(piece []byte) *record {
 	return nil
 }
 
-// tornLocked reports whether a piece may be what is left of a record. That is at the end of all, or where
-// the subject ends such lines. A line feed alone ends one.
+// tornLocked reports whether a piece may be a torn record: at the end of all, or where the subject
+// ends such lines. A line feed alone ends one.
 func (l *ledger) tornLocked(piece []byte, last bool) bool {
 	part := string(piece)
 	if l.o.Heals {
@@ -236,7 +236,7 @@ func (l *ledger) tornLocked(piece []byte, last bool) bool {
 	return false
 }
 
-// judge holds what a crash has left to what was acknowledged at a moment.
+// judge checks the pieces left by a crash against the acknowledgements at a moment.
 func (l *ledger) judge(pieces [][]byte, at moment, power bool) string {
 	found, problem := l.find(pieces, power)
 	if problem != "" {
@@ -265,8 +265,8 @@ func (l *ledger) judge(pieces [][]byte, at moment, power bool) string {
 		}
 	}
 	most := int(bound.Bytes)
-	if bound.InFlight { // what came during a sync: see holdfast.Bound
-		most += int(l.policy.Sync.Bytes) + 4*l.largest // of as many goroutines
+	if bound.InFlight { // bytes accepted during a sync: see holdfast.Bound
+		most += int(l.policy.Sync.Bytes) + 4*l.largest // one for each goroutine
 	}
 	if bound.Bytes != holdfast.Unlimited && lost > most {
 		return fmt.Sprintf("%d acknowledged bytes are lost; the policy allows %v", lost, bound)
@@ -274,8 +274,8 @@ func (l *ledger) judge(pieces [][]byte, at moment, power bool) string {
 	return ""
 }
 
-// missing returns how many records that were accepted whole are not among these. Where each call
-// stands for itself, its error says that its record may be missing.
+// missing returns the number of wholly accepted records that are not in found. If each call stands
+// for itself, its error says that its record may be missing.
 func (l *ledger) missing(found map[key]bool) (n int) {
 	for _, r := range l.accepted() {
 		if l.o.FailedSync == OfCall && r.state != acked {

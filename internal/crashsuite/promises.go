@@ -19,10 +19,11 @@ import (
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
 )
 
-// sizes of the records of a short life: smaller than buffers and limits, as large, and larger.
+// sizes are the record sizes of a short life: below, at and above buffers and limits.
 var sizes = []int{30, 70, 20, 255, 120, 300, 40, 64, 1100, 33}
 
-// fillSize is that of the nth record which fills memory: large ones soon, since some subjects have MiB.
+// fillSize is the size of the nth record that fills memory: large ones soon, since some subjects
+// have MiB.
 func fillSize(n int) int {
 	if n < 40 {
 		return sizes[n%len(sizes)]
@@ -30,7 +31,7 @@ func fillSize(n int) int {
 	return 3000
 }
 
-// acknowledged crashes a disk, and one whose calls take a while.
+// acknowledged crashes a fast disk and a slow one.
 func acknowledged(in func(string, func(*run)), l *ledger) {
 	in("a fast disk", crashes)
 	if l.o.Slow {
@@ -41,21 +42,20 @@ func acknowledged(in func(string, func(*run)), l *ledger) {
 	}
 }
 
-// How long the calls of a slow disk take. A few of them may come on top of a bound by time.
+// The times of a slow disk's calls. A few calls may add to a bound by time.
 const (
 	slowWrite = 2 * time.Millisecond
 	slowSync  = 7 * time.Millisecond
 )
 
-// slow has writes and syncs take so long.
+// slow delays writes and syncs.
 func (r *run) slow(write, sync time.Duration) {
 	r.disk.Add(fault.DiskFault{Op: fault.DiskWrite, Take: fault.All, Delay: write})
 	r.disk.Add(fault.DiskFault{Op: fault.DiskDatasync, Delay: sync})
 	r.stall = 4 * (write + sync)
 }
 
-// crashes crashes the disk after each of its calls that changes something, while goroutines write,
-// flush and sync.
+// crashes crashes the disk after each call that changes it, while goroutines write, flush and sync.
 func crashes(r *run) {
 	rnd := rand.New(rand.NewPCG(1, 1))
 	type image struct {
@@ -105,7 +105,7 @@ func crashes(r *run) {
 		})
 	}
 	all.Wait()
-	for range 100 { // the bounds by time hold without a call, too
+	for range 100 { // bounds by time hold without a call too
 		time.Sleep(time.Millisecond)
 		r.crash("while nothing is written", rnd)
 		if len(r.problems) > 0 {
@@ -123,8 +123,8 @@ func crashes(r *run) {
 	}
 }
 
-// whole has many goroutines write to a disk that is slow. That is in turns of the scheduler: fake time
-// stands still while a goroutine waits for a mutex.
+// whole makes many goroutines write to a slow disk. The delay is in turns of the scheduler: fake
+// time stands still while a goroutine waits for a mutex.
 func whole(r *run) {
 	r.disk.Watch(func(fault.DiskCall) { yield() })
 	var all sync.WaitGroup
@@ -141,14 +141,14 @@ func whole(r *run) {
 	r.holdsAll("after Close")
 }
 
-// yield lets others run for a while.
+// yield lets other goroutines run.
 func yield() {
 	for range 10 {
 		runtime.Gosched()
 	}
 }
 
-// A call is one that must tell what failed before.
+// A call is a method that must return an earlier failure.
 type call struct {
 	name string
 	do   func(r *run) (has bool, err error)
@@ -178,8 +178,8 @@ var calls = []call{
 	{"Close", func(r *run) (bool, error) { return true, r.Close() }},
 }
 
-// told has the writes of a disk fail after a record was accepted. The call that met it says so, or the
-// next one, in another goroutine.
+// told makes writes fail after a record was accepted. The failing call returns the error, or the
+// next one does, in another goroutine.
 func told(in func(string, func(*run)), l *ledger) {
 	for _, c := range calls {
 		in(c.name, func(r *run) { r.toldBy(c, 0) })
@@ -189,7 +189,7 @@ func told(in func(string, func(*run)), l *ledger) {
 	}
 }
 
-// toldOver is told of a failure that was over before the call.
+// toldOver is told for a failure that was over before the next call.
 func toldOver(in func(string, func(*run)), l *ledger) {
 	for _, c := range calls {
 		if c.name != "Sync" || !l.o.SyncWaits {
@@ -198,7 +198,7 @@ func toldOver(in func(string, func(*run)), l *ledger) {
 	}
 }
 
-// toldBy has so many writes fail, or all.
+// toldBy makes the given number of writes fail, or all, and checks that c returns the error.
 func (r *run) toldBy(c call, times int) {
 	r.disk.Add(fault.DiskFault{Op: fault.DiskWrite, Path: r.o.Data, Err: syscall.ENOSPC, Times: times})
 	_, first := r.put(40)
@@ -215,14 +215,14 @@ func (r *run) toldBy(c call, times int) {
 	}
 	r.putOn(2)
 	if has, err := r.sync(); has && err != nil {
-		_, err = r.sync() // the first one may tell what failed before
+		_, err = r.sync() // the first may return an earlier failure
 		r.ok("Sync of a disk that works again", err)
 	}
 	r.ok("Close of a disk that works again", r.Close())
 	r.holdsAll("after Close")
 }
 
-// closeTells has several calls fail in Close.
+// closeTells makes several calls fail in Close, which must return every error.
 func (r *run) closeTells(ops []fault.DiskOp) {
 	_, err := r.put(40)
 	r.ok("Write", err)
@@ -243,7 +243,7 @@ func (r *run) closeTells(ops []fault.DiskOp) {
 	}
 }
 
-// failedCalls counts the calls of a kind that have failed.
+// failedCalls counts the failed calls of the given kinds.
 func (r *run) failedCalls(ops ...fault.DiskOp) (n int) {
 	for _, c := range r.disk.Calls() {
 		if c.Err != nil && slices.Contains(ops, c.Op) {
@@ -256,19 +256,19 @@ func (r *run) failedCalls(ops ...fault.DiskOp) (n int) {
 // syncs are the calls that make data durable.
 var syncs = []fault.DiskOp{fault.DiskDatasync, fault.DiskSync, fault.DiskSyncAll}
 
-// failSyncs lets the next sync of the data fail, whichever call makes it.
+// failSyncs makes the next sync of the data fail, by any call.
 func (r *run) failSyncs() {
 	for _, op := range syncs {
 		r.disk.Add(fault.DiskFault{Op: op, Path: r.o.Data, Times: 1, Err: syscall.EIO})
 	}
 }
 
-// failWrites lets writes of the data fail.
+// failWrites makes writes of the data fail.
 func (r *run) failWrites() {
 	r.disk.Add(fault.DiskFault{Op: fault.DiskWrite, Path: r.o.Data, Err: syscall.ENOSPC})
 }
 
-// finalSync has one sync fail, and all later ones work.
+// finalSync makes one sync fail and all later ones succeed.
 func finalSync(r *run) {
 	_, err := r.put(40)
 	r.ok("Write", err)
@@ -276,7 +276,7 @@ func finalSync(r *run) {
 	_, first := r.put(40)
 	time.Sleep(while)
 	told := errors.Is(first, syscall.EIO)
-	if r.failedCalls(syncs...) == 0 { // no policy has asked for it
+	if r.failedCalls(syncs...) == 0 { // the policy has not synced yet
 		has, err := r.sync()
 		if told = errors.Is(err, syscall.EIO); has && !told {
 			r.wrong("a sync has failed, and Sync = %v", err)
@@ -313,13 +313,13 @@ func finalSync(r *run) {
 	}
 }
 
-// heard counts what OnError was given, when writes fail, twice, and a sync.
+// heard counts the calls of OnError when writes fail, twice, and a sync.
 func heard(r *run) {
 	want := 0
 	is := func(when string) {
 		synctest.Wait()
-		r.told.Lock()
-		defer r.told.Unlock()
+		r.reporting.Lock()
+		defer r.reporting.Unlock()
 		if len(r.heard) != want {
 			r.problems = append(r.problems, fmt.Sprintf("%s OnError was called %d times, want %d: %v", when, len(r.heard), want, r.heard))
 			want = len(r.heard)
@@ -351,7 +351,7 @@ func heard(r *run) {
 		r.disk.Mend()
 		time.Sleep(while)
 		r.putOn(1)
-		r.sync() // it may tell what failed before
+		r.sync() // it may return an earlier failure
 		r.sync()
 		if has && now.Err() != nil {
 			r.wrong("with a disk that works again, Err = %v", now.Err())
@@ -368,12 +368,12 @@ func heard(r *run) {
 	is("after a failed sync,")
 }
 
-// holdsAtRisk judges that the last failure says no less than what only memory had then: one record at
-// least, if the kernel lacks any.
+// holdsAtRisk checks that the last failure's AtRisk is at least one record, if the kernel lacks any
+// accepted one.
 func (r *run) holdsAtRisk() {
-	r.told.Lock()
+	r.reporting.Lock()
 	heard := slices.Clone(r.heard)
-	r.told.Unlock()
+	r.reporting.Unlock()
 	if len(heard) == 0 || r.o.AtRisk == nil || r.missingNow() == 0 {
 		return
 	}
@@ -383,12 +383,12 @@ func (r *run) holdsAtRisk() {
 	}
 }
 
-// within closes the subject from within OnError. Where a lock is held, all goroutines of the bubble
-// wait for another.
+// within closes the subject from within OnError. If a lock were held, all goroutines of the bubble
+// would wait.
 func within(r *run) {
 	closed := make(chan struct{})
 	var once sync.Once
-	r.Close() // to open another, which is heard by this
+	r.Close() // the new subject gets this OnError
 	r.ledger = newLedger(r.o, r.policy)
 	r.g.Disk, r.disk = OnDisk(dir, nil), nil
 	r.disk = r.g.Disk
@@ -421,9 +421,9 @@ func within(r *run) {
 	r.isClosed("Write", err)
 }
 
-// full fills the disk, and makes room again, at several bytes of a record.
+// full fills the disk at several bytes of a record, and frees space again.
 func full(r *run) {
-	r.fail() // bounds by time are those of a disk that works
+	r.fail() // bounds by time hold on a working disk only
 	for _, room := range []int64{0, 1, 100, 3000} {
 		r.disk.SetRoom(r.disk.Used() + room)
 		refused := 0
@@ -445,7 +445,7 @@ func full(r *run) {
 		time.Sleep(while)
 		r.holds("while the disk is full", r.files(), r.now(), false)
 		r.disk.SetRoom(fault.Unlimited)
-		if p := r.loss.Process; !p.None() && p.Time != holdfast.Unlimited { // then it goes on without a call
+		if p := r.loss.Process; !p.None() && p.Time != holdfast.Unlimited { // then the clock writes without a call
 			time.Sleep(longestPause)
 			if n := r.missingNow(); n > 0 {
 				r.wrong("there is room again, and %d records wait for a call", n)
@@ -453,7 +453,7 @@ func full(r *run) {
 		}
 		r.putOn(2)
 		if _, err := r.sync(); err != nil {
-			_, err = r.sync() // the first one may tell what failed before
+			_, err = r.sync() // the first may return an earlier failure
 			r.ok("Sync with room again", err)
 		}
 	}
@@ -461,7 +461,7 @@ func full(r *run) {
 	r.holdsAll("after Close")
 }
 
-// closed closes the subject while others write, and calls it afterwards.
+// closed closes the subject while others write, and then calls it.
 func closed(r *run) {
 	var all sync.WaitGroup
 	for stream := range 3 {
@@ -493,7 +493,7 @@ func closed(r *run) {
 	r.afterClose(nil)
 }
 
-// afterClose makes each call once more. If the first Close has failed, each may say that.
+// afterClose makes each call once more. If the first Close has failed, each may return its error.
 func (r *run) afterClose(first error) {
 	for _, c := range calls {
 		has, err := c.do(r)
@@ -506,10 +506,10 @@ func (r *run) afterClose(first error) {
 	}
 }
 
-// A flaw is what a file does instead of a call.
+// A flaw makes a file panic, or end its goroutine, instead of a call.
 type flaw struct {
 	op    fault.DiskOp
-	exits bool // ends its goroutine, as a failed test does
+	exits bool // it ends its goroutine, as a failed test does
 }
 
 func (x *flaw) may(op fault.DiskOp) {
@@ -522,7 +522,7 @@ func (x *flaw) may(op fault.DiskOp) {
 	}
 }
 
-// panics has each call of a file panic, or end its goroutine, below each call of the subject.
+// panics makes each call of a file panic, or end its goroutine, during each call of the subject.
 func panics(in func(string, func(*run)), l *ledger) {
 	if p := l.policy; p.FlushEvery > 0 || p.Sync.Every > 0 || p.Sync.Bytes > 0 {
 		return // a panic in the background ends the program
@@ -553,7 +553,7 @@ func (r *run) panicsBelow(c call, planned flaw) {
 		}
 	}
 	if r.rest = nil; cause == nil && !ended {
-		caught(func() { r.Close() }) // this call does not reach the file
+		caught(func() { r.Close() }) // Write or Close may not reach the file
 		return
 	}
 	if cause != nil && cause != any(errPlanned) {
@@ -564,7 +564,7 @@ func (r *run) panicsBelow(c call, planned flaw) {
 	}
 	says := errPlanned.Error()
 	if planned.exits {
-		says = "" // nobody has given it a name
+		says = "" // the file has no name
 	}
 	for _, later := range calls {
 		var has bool
@@ -575,8 +575,8 @@ func (r *run) panicsBelow(c call, planned flaw) {
 	}
 }
 
-// caught calls f in a goroutine of its own. It returns what it panics with, and whether it comes back in
-// neither way.
+// caught calls f in a goroutine of its own. It returns the panic value, and whether f ended its
+// goroutine without returning or panicking.
 func caught(f func()) (cause any, ended bool) {
 	done := make(chan struct{})
 	go func() {

@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
-// onKernel opens a subject in a directory of the kernel's.
+// onKernel opens a subject in a directory of the kernel's disk.
 func onKernel(t *testing.T, o Opener, p holdfast.Policy, dir string) *run {
 	r := newRun(t, o, p, nil)
 	r.g.Disk, r.g.Dir = nil, dir
@@ -26,7 +26,7 @@ func onKernel(t *testing.T, o Opener, p holdfast.Policy, dir string) *run {
 	return r
 }
 
-// inMemory makes a directory in one that isolate has locked, since subjects lock theirs.
+// inMemory makes a directory inside the one that isolate has locked, since subjects lock their own.
 func inMemory(t *testing.T) string {
 	dir := filepath.Join(isolate.DirInMemory(t), "log")
 	if err := os.Mkdir(dir, 0o777); err != nil {
@@ -51,7 +51,7 @@ func read(dir string) (map[string][]byte, error) {
 	return files, err
 }
 
-// Lay writes files below a new directory, for what reads one.
+// Lay writes files below a new directory, for a reader of directories.
 func Lay(t *testing.T, files map[string][]byte) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -64,11 +64,11 @@ func Lay(t *testing.T, files map[string][]byte) (dir string) {
 	return dir
 }
 
-// killedDir is where the process writes that is killed: its environment.
+// killedDir is the environment variable with the directory of the process that is killed.
 const killedDir = "HOLDFAST_TEST_KILLED"
 
-// killed runs the test again, as a process that writes and tells on its standard output what is
-// acknowledged. It kills the process in the middle. Where the subject resumes, another goes on.
+// killed runs the test again, as a process that writes and prints its acknowledgements. It kills
+// the process in the middle. If the subject resumes, another process continues.
 func killed(t *testing.T, o Opener, p holdfast.Policy) []string {
 	if runtime.GOOS == "windows" || runtime.GOOS == "js" || runtime.GOOS == "wasip1" {
 		t.Skip("no process is killed here")
@@ -80,7 +80,7 @@ func killed(t *testing.T, o Opener, p holdfast.Policy) []string {
 	dir := inMemory(t)
 	r := newRun(t, o, p, nil)
 	r.g.Dir = dir
-	r.fail() // when a record was acknowledged is not known to the ms
+	r.fail() // the time of an acknowledgement is not known to the ms
 	for round := range 2 {
 		if round > 0 && !o.Resumes {
 			break
@@ -94,10 +94,10 @@ func killed(t *testing.T, o Opener, p holdfast.Policy) []string {
 	return r.problems
 }
 
-// streams is how many goroutines the killed process writes with.
+// streams is the number of goroutines that write in the killed process.
 const streams = 3
 
-// acknowledgedUntilKilled takes what a process acknowledges, and kills it.
+// acknowledgedUntilKilled records the acknowledgements of a process, and kills it.
 func (r *run) acknowledgedUntilKilled(dir string, round int) error {
 	exe, err := os.Executable()
 	if err != nil {
@@ -130,7 +130,7 @@ func (r *run) acknowledgedUntilKilled(dir string, round int) error {
 		x := r.begin(stream, size)
 		r.check(r.done(x, len(x.text), nil))
 	}
-	// What was in flight then may be there.
+	// Records in flight may be there.
 	for stream := range streams {
 		stream += streams * round
 		r.begin(stream, killedSize(r.next[stream]))
@@ -166,7 +166,7 @@ func writeUntilKilled(t *testing.T, o Opener, p holdfast.Policy, dir, from strin
 	all.Wait()
 }
 
-// fullReal fills a file system of the test's own by another file.
+// fullReal fills a file system of the test's own with another file.
 func fullReal(t *testing.T, o Opener, p holdfast.Policy) (problems []string) {
 	onFull(t, func(t *testing.T, dir string, fill, empty func() error) {
 		before := goroutines()
@@ -181,7 +181,7 @@ func fullReal(t *testing.T, o Opener, p holdfast.Policy) (problems []string) {
 		var failed error
 		refused := 0
 		for try := 0; refused < 3 && try < 100_000; try++ {
-			size := 40 // none is smaller than one before: it might fit, and then failed writes are two failures
+			size := 40 // never smaller than the record before: that might fit, and then failed writes are two failures
 			if try > 40 {
 				size = 3000
 			}
@@ -198,9 +198,9 @@ func fullReal(t *testing.T, o Opener, p holdfast.Policy) (problems []string) {
 			r.wrong("Sync of a full file system = nil")
 		}
 		for start := time.Now(); ; time.Sleep(time.Millisecond) {
-			r.told.Lock()
+			r.reporting.Lock()
 			n := len(r.heard)
-			r.told.Unlock()
+			r.reporting.Unlock()
 			if n > 0 || o.Lacks[Heard] != "" {
 				break
 			}
@@ -226,7 +226,7 @@ func fullReal(t *testing.T, o Opener, p holdfast.Policy) (problems []string) {
 	return problems
 }
 
-// putNow is putOn without pauses of a minute.
+// putNow is putOn without the pauses of a minute.
 func (r *run) putNow(records int) {
 	for range records {
 		for start := time.Now(); ; time.Sleep(time.Millisecond) {
@@ -242,7 +242,7 @@ func (r *run) putNow(records int) {
 	}
 }
 
-// leavesReal has goroutines write, closes, and calls after Close.
+// leavesReal makes goroutines write, closes the subject, and calls it after Close.
 func leavesReal(t *testing.T, o Opener, p holdfast.Policy) []string {
 	before := goroutines()
 	r := onKernel(t, o, p, inMemory(t))
@@ -269,16 +269,16 @@ func leavesReal(t *testing.T, o Opener, p holdfast.Policy) []string {
 	return r.problems
 }
 
-// leftReal tells which goroutines are left, and which files below the directory are open.
+// leftReal reports the goroutines that are left, and the open files below the directory.
 func (r *run) leftReal(before int) {
-	for start := time.Now(); goroutines() > before; time.Sleep(time.Millisecond) { // some are about to end
+	for start := time.Now(); goroutines() > before; time.Sleep(time.Millisecond) { // some goroutines are about to end
 		if time.Since(start) > 10*time.Second {
 			stacks := make([]byte, 1<<20)
 			r.wrong("%d goroutines are left: %s", goroutines()-before, stacks[:runtime.Stack(stacks, true)])
 			break
 		}
 	}
-	links, _ := filepath.Glob("/proc/self/fd/*") // none elsewhere
+	links, _ := filepath.Glob("/proc/self/fd/*") // only Linux has it
 	for _, link := range links {
 		if to, err := os.Readlink(link); err == nil && strings.HasPrefix(to, r.g.Dir+"/") {
 			r.wrong("%s is open after Close", to)
@@ -286,7 +286,7 @@ func (r *run) leftReal(before int) {
 	}
 }
 
-// goroutines counts those that package holdfast and its neighbours have started.
+// goroutines counts the goroutines that this module's packages have started.
 func goroutines() int {
 	stacks := make([]byte, 1<<20)
 	stacks = stacks[:runtime.Stack(stacks, true)]

@@ -16,13 +16,13 @@ import (
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
 )
 
-// while is longer than what is due by time takes, and pauses before another try.
+// while is longer than any period of a policy, and than the pauses before another try.
 const while = 3 * time.Second
 
-// longestPause is longer than the pause before any other try.
+// longestPause is longer than every other pause before a try.
 const longestPause = 2 * time.Minute
 
-// dir is where a subject is opened on a fault.Disk.
+// dir is a subject's directory on a fault.Disk.
 const dir = "/subject"
 
 // A run is one subject under one policy.
@@ -33,32 +33,32 @@ type run struct {
 	g    Ground
 	disk *fault.Disk
 	Subject
-	rest   *record  // was accepted in part, and goes on first
+	rest   *record  // accepted in part: its rest is written first
 	marked [3]int64 // see holdsMarks
 
-	told     sync.Mutex
-	problems []string
-	heard    []error
+	reporting sync.Mutex
+	problems  []string
+	heard     []error
 }
 
 func newRun(t *testing.T, o Opener, p holdfast.Policy, disk *fault.Disk) *run {
 	r := &run{ledger: newLedger(o, p), t: t, o: o, disk: disk}
 	r.g = Ground{Policy: p, Dir: dir, Disk: disk, OnError: func(err error) {
-		r.told.Lock()
-		defer r.told.Unlock()
+		r.reporting.Lock()
+		defer r.reporting.Unlock()
 		r.heard = append(r.heard, err)
 	}}
 	return r
 }
 
-// inBubble makes a check of a test that has a subject open, on a disk without faults.
+// inBubble returns the check of a test with one open subject, on a disk without faults.
 func inBubble(test func(r *run)) func(*testing.T, Opener, holdfast.Policy) []string {
 	return func(t *testing.T, o Opener, p holdfast.Policy) []string {
 		return bubble(t, o, p, OnDisk(dir, nil), opened(test))
 	}
 }
 
-// inBubbles is inBubble of a test that needs several subjects.
+// inBubbles is inBubble for a test with several subjects.
 func inBubbles(test func(in func(what string, test func(r *run)), r *ledger)) func(*testing.T, Opener, holdfast.Policy) []string {
 	return func(t *testing.T, o Opener, p holdfast.Policy) (problems []string) {
 		test(func(what string, test func(r *run)) {
@@ -85,7 +85,7 @@ func bubble(t *testing.T, o Opener, p holdfast.Policy, disk *fault.Disk, test fu
 	hang := time.AfterFunc(2*time.Minute, func() { panic("hangs: " + t.Name()) })
 	defer hang.Stop()
 	defer func() {
-		if cause := recover(); cause != nil { // of synctest: goroutines are left, or all wait for another
+		if cause := recover(); cause != nil { // from synctest: goroutines are left, or all of them wait
 			problems = append(r.problems, fmt.Sprint(cause))
 		}
 	}()
@@ -100,7 +100,7 @@ func bubble(t *testing.T, o Opener, p holdfast.Policy, disk *fault.Disk, test fu
 	return r.problems
 }
 
-// left tells what a closed subject has left behind.
+// left reports goroutines, descriptors and files that a closed subject has left.
 func (r *run) left() {
 	if n := r.disk.Open(); n != 0 {
 		r.wrong("%d descriptors are open after Close", n)
@@ -111,19 +111,19 @@ func (r *run) left() {
 }
 
 func (r *run) wrong(format string, args ...any) {
-	r.told.Lock()
-	defer r.told.Unlock()
+	r.reporting.Lock()
+	defer r.reporting.Unlock()
 	r.problems = append(r.problems, fmt.Sprintf(format, args...))
 }
 
-// check tells a problem, unless it is none.
+// check reports a problem, unless it is "".
 func (r *run) check(problem string) {
 	if problem != "" {
 		r.wrong("%s", problem)
 	}
 }
 
-// ok tells an error, and reports whether there is none.
+// ok reports an error as a problem, and returns whether there is none.
 func (r *run) ok(what string, err error) bool {
 	if err != nil {
 		r.wrong("%s: %v", what, err)
@@ -139,7 +139,7 @@ func (r *run) open() bool {
 	return err == nil
 }
 
-// give gives a stream's next record, of memory that is scribbled over as soon as the call returns.
+// give writes a stream's next record from memory that is overwritten as soon as the call returns.
 func (r *run) give(stream, size int) (n int, err error) {
 	return r.write(r.begin(stream, size), r.Write)
 }
@@ -154,7 +154,8 @@ func (r *run) write(x *record, by func(p []byte) (int, error)) (n int, err error
 	return n, err
 }
 
-// put is give of the only goroutine: a record that was accepted in part goes on first.
+// put is give for a single goroutine: it first writes the rest of a record that was accepted in
+// part.
 func (r *run) put(size int) (n int, err error) { return r.putBy(size, r.Write) }
 
 func (r *run) putBy(size int, by func(p []byte) (int, error)) (n int, err error) {
@@ -169,7 +170,7 @@ func (r *run) putBy(size int, by func(p []byte) (int, error)) (n int, err error)
 	return n, err
 }
 
-// putOn puts records until each is accepted, and tells a problem if that takes many calls.
+// putOn puts records until each is accepted, and reports a problem if that takes many calls.
 func (r *run) putOn(records int) {
 	for range records {
 		for try := 1; ; try++ {
@@ -186,7 +187,7 @@ func (r *run) putOn(records int) {
 	}
 }
 
-// flush and sync report whether the subject has such a method, and what it returns.
+// flush and sync report whether the subject has such a method, and return its error.
 func (r *run) flush() (has bool, err error) {
 	f, has := r.Subject.(interface{ Flush() error })
 	if has {
@@ -209,7 +210,7 @@ func (r *run) sync() (has bool, err error) {
 	return has, err
 }
 
-// filesOf returns what an image has below the subject's directory.
+// filesOf returns the files of an image below the subject's directory.
 func filesOf(m *fault.Image) map[string][]byte {
 	files := map[string][]byte{}
 	for p, data := range m.Files {
@@ -220,7 +221,7 @@ func filesOf(m *fault.Image) map[string][]byte {
 	return files
 }
 
-// files returns what the kernel has.
+// files returns the kernel's files.
 func (r *run) files() map[string][]byte {
 	if r.disk != nil {
 		return filesOf(r.disk.ProcessCrash())
@@ -230,7 +231,7 @@ func (r *run) files() map[string][]byte {
 	return files
 }
 
-// holds judges what is in files.
+// holds checks the contents of files.
 func (r *run) holds(what string, files map[string][]byte, at moment, power bool) {
 	pieces, err := r.o.Read(r.t, files)
 	if r.ok(what+": read", err) {
@@ -240,7 +241,7 @@ func (r *run) holds(what string, files map[string][]byte, at moment, power bool)
 	}
 }
 
-// missingNow counts the accepted records that the kernel does not have.
+// missingNow counts the accepted records that the kernel lacks.
 func (r *run) missingNow() int {
 	pieces, err := r.o.Read(r.t, r.files())
 	found, problem := r.find(pieces, false)
@@ -250,7 +251,7 @@ func (r *run) missingNow() int {
 	return r.missing(found)
 }
 
-// holdsAll judges what is there in the end: all that was accepted.
+// holdsAll checks at the end that every accepted record is there.
 func (r *run) holdsAll(what string) {
 	if n := r.missingNow(); n > 0 {
 		r.wrong("%s: %d of %d accepted records are lost", what, n, len(r.accepted()))
@@ -264,7 +265,7 @@ func (r *run) holdsAll(what string) {
 	}
 }
 
-// forget ends the account of what a crash has taken: all that is left must be there from now on.
+// forget drops the records that a crash has taken: all others must stay from now on.
 func (r *run) forget() {
 	pieces, err := r.o.Read(r.t, r.files())
 	r.ok("read", err)
@@ -275,14 +276,14 @@ func (r *run) forget() {
 	}
 }
 
-// marks are the offsets of a subject that writes one file, and says how far it has come.
+// marks are the three offsets of a subject that writes one file.
 type marks interface {
 	Written() int64
 	Flushed() int64
 	Durable() int64
 }
 
-// holdsMarks judges that the marks only grow, and say no more than there is.
+// holdsMarks checks that the marks only grow, and claim no more than the disk has.
 func (r *run) holdsMarks(rnd *rand.Rand) {
 	m, ok := r.Subject.(marks)
 	if !ok {
@@ -304,15 +305,15 @@ func (r *run) holdsMarks(rnd *rand.Rand) {
 	r.marked = [3]int64{durable, flushed, written}
 }
 
-// crash judges what a crash of the disk leaves now.
+// crash checks the files that a crash of the disk now leaves.
 func (r *run) crash(what string, rnd *rand.Rand) {
 	r.holdsMarks(rnd)
-	at := r.now() // before the image: others may write meanwhile
+	at := r.now() // before the image, because others may write meanwhile
 	r.holds(what+", killed", r.files(), at, false)
 	r.holds(what+", power cut", filesOf(r.disk.PowerCut(rnd)), at, true)
 }
 
-// resume opens what a crash has left, and puts one more record. Nothing that was there may go.
+// resume opens the files that a crash has left, and puts one more record. All records must stay.
 func (r *run) resume(what string, files map[string][]byte, at moment, power bool) {
 	before, err := r.o.Read(r.t, files)
 	if !r.ok(what+": read", err) {
@@ -347,7 +348,7 @@ func (r *run) resume(what string, files map[string][]byte, at moment, power bool
 	}
 }
 
-// isClosed tells an error that does not say that the subject is closed.
+// isClosed reports a problem if err does not wrap os.ErrClosed.
 func (r *run) isClosed(what string, err error) {
 	if !errors.Is(err, os.ErrClosed) {
 		r.wrong("%s after Close: %v; it must be os.ErrClosed", what, err)

@@ -1,4 +1,4 @@
-// Package deadline is timers that run only while bytes wait for them.
+// Package deadline has timers that run only while bytes wait for them.
 package deadline
 
 import (
@@ -7,16 +7,17 @@ import (
 	"time"
 )
 
-// A Timer is a timer that runs only while bytes wait. With a period of 0 there is no timer. Its user guards it.
+// A Timer calls a function a period after bytes began to wait. With a period of 0 it does nothing.
+// It is not safe for concurrent use.
 type Timer struct {
 	period  time.Duration
 	timer   *time.Timer
 	running bool
 }
 
-// Init makes the timer. It calls fire after the period, each time that it was set. If device is not nil, no more than
-// abreast timers of one device are in their calls at once; the others wait for their turn. Device is asked when
-// the timer fires, and 0 stands for none.
+// Init makes the timer. It calls fire a period after each Set(true). If device is not nil, at most
+// abreast timers of one device call fire at once; the others wait for their turn. device is called
+// when the timer fires; 0 means no limit.
 func (d *Timer) Init(period time.Duration, device func() uint64, fire func()) {
 	if d.period = period; period == 0 {
 		return
@@ -29,7 +30,7 @@ func (d *Timer) Init(period time.Duration, device func() uint64, fire func()) {
 	d.timer.Stop()
 }
 
-// Set has the timer run, from now on if it did not, or stops it. The call that it makes begins with Set(false).
+// Set starts the timer if it does not run, or stops it. fire must begin with Set(false).
 func (d *Timer) Set(runs bool) {
 	if d.period == 0 || d.running == runs {
 		return
@@ -41,26 +42,27 @@ func (d *Timer) Set(runs bool) {
 	}
 }
 
-// Running reports whether the timer runs. One with a period of 0 counts as running.
+// Running reports whether the timer runs. A timer with a period of 0 counts as running.
 func (d *Timer) Running() bool { return d.period == 0 || d.running }
 
-// abreast is how many timers of a device are in their calls at once: each may hold a thread in a system call for as long as the
-// disk takes. Thousands of files can come due together, and a disk has no use of more than its queue.
+// abreast is the most calls of fire at once per device: each may hold a thread in a system call for
+// as long as the disk takes. Thousands of files can come due together, and a disk has no use for
+// more than its queue.
 const abreast = 64
 
-// turns is the calls of timers, by device. It is one for the process, as the threads are.
+// turns holds the calls of timers, by device. It is global, as threads are.
 var turns = struct {
 	sync.Mutex
 	devices map[uint64]*queue
 }{devices: map[uint64]*queue{}}
 
-// A queue is how many calls of a device are under way, and those that wait.
+// A queue holds the number of running calls of a device, and the waiting calls.
 type queue struct {
 	running int
 	waiting []func()
 }
 
-// inTurn makes a call, or leaves it to those that make calls of the device now.
+// inTurn makes a call now, or queues it for a goroutine that makes calls of the device.
 func inTurn(device uint64, call func()) {
 	if device == 0 {
 		call()
@@ -82,7 +84,7 @@ func inTurn(device uint64, call func()) {
 	q.run(device, call)
 }
 
-// run makes a call, and has the next one made that waits.
+// run makes a call, and then starts the next waiting one.
 func (q *queue) run(device uint64, call func()) {
 	defer func() { // also if the call ends its goroutine
 		turns.Lock()
@@ -100,7 +102,7 @@ func (q *queue) run(device uint64, call func()) {
 	call()
 }
 
-// Shortest returns the smallest of the periods that are set, or 0.
+// Shortest returns the shortest period above 0, or 0.
 func Shortest(periods ...time.Duration) time.Duration {
 	var least time.Duration
 	for _, d := range periods {

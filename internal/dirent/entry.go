@@ -1,5 +1,5 @@
-// Package dirent makes the names of new files durable with them: fsync(2) of a file alone does not
-// promise that it can be found.
+// Package dirent makes the directory entries of new files durable: fsync(2) of the file alone does
+// not.
 package dirent
 
 import (
@@ -15,19 +15,19 @@ import (
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
 
-// An Entry is the name of a new file in its directory. The zero Entry asks for nothing.
+// An Entry is the directory entry of a new file. The zero Entry does nothing.
 type Entry struct {
-	Pending bool     // not durable yet
-	Named   bool     // the file was regular and had a name when it was opened
-	since   int      // durable.KernelSyncs.now before it was made
-	path    string   // of the directory; absolute where Dir is nil
-	unknown error    // why path could not be made absolute
-	Dir     *os.File // the directory, held open if it will be synced
+	Pending bool     // the entry is not durable yet
+	Named   bool     // the file was regular and had a name at its open
+	since   int      // durable.KernelSyncs.Now before it was made
+	path    string   // the directory's path; absolute if Dir is nil
+	unknown error    // the error of making path absolute
+	Dir     *os.File // the open directory, if it will be synced
 }
 
-// newEntry opens the directory now if it will be synced: it may be renamed before
-// the first sync. Else it takes no second descriptor, and needs the
-// directory only if Sync is called, when the working directory may be another.
+// newEntry opens the directory now if it will be synced: it may be renamed before the first sync.
+// Otherwise it saves the descriptor, and opens the directory only if Sync is called, when the
+// working directory may have changed.
 func newEntry(file string, syncs bool) (e Entry, err error) {
 	e = Entry{Pending: true, since: durable.KernelSyncs.Now()}
 	e.path, _ = vfs.SplitPath(file)
@@ -38,8 +38,8 @@ func newEntry(file string, syncs bool) (e Entry, err error) {
 	return e, nil
 }
 
-// Open opens or makes a file, and opens the directory of its name now if it will be synced. It
-// follows a symbolic link.
+// Open opens or creates a file, and opens its directory now if that will be synced. It follows a
+// symbolic link.
 func Open(path string, syncs bool, flag int, perm fs.FileMode) (*os.File, Entry, error) {
 	f, e, err := openName(path, syncs, flag|sys.NoFollow, perm)
 	if !errors.Is(err, syscall.ELOOP) && !errors.Is(err, syscall.EMLINK) { // EMLINK: FreeBSD
@@ -69,7 +69,7 @@ func Open(path string, syncs bool, flag int, perm fs.FileMode) (*os.File, Entry,
 	return f, e, nil
 }
 
-// openName opens or makes the file of a name that is no symbolic link.
+// openName opens or creates a file whose name is no symbolic link.
 func openName(path string, syncs bool, flag int, perm fs.FileMode) (*os.File, Entry, error) {
 	e, err := newEntry(path, syncs)
 	if err != nil {
@@ -93,7 +93,7 @@ func (e *Entry) open() (err error) {
 	return nil
 }
 
-// Sync makes the name durable. It is called until it succeeds once.
+// Sync makes the entry durable. It is called until it succeeds once.
 func (e *Entry) Sync() error {
 	if e.Dir == nil {
 		if err := e.open(); err != nil {
@@ -118,9 +118,9 @@ func (e *Entry) Sync() error {
 	return e.Close()
 }
 
-// Lose reports a failed sync of the file to durable.KernelSyncs: the kernel may have lost
-// the directory entry too. It looks at no file system: a needless doubt costs less than a
-// lost name.
+// Lose reports a failed sync of the file to durable.KernelSyncs: the kernel may have lost the
+// directory entry too. It does not check the file system: a needless doubt costs less than a lost
+// name.
 func (e *Entry) Lose() {
 	if e.Pending && e.Dir != nil {
 		durable.KernelSyncs.Fail(e.key())

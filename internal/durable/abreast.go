@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// Abreast calls do with each number below n, and with some of them at the same time. The
-// caller's goroutine takes part.
+// Abreast calls do with each number below n, at most some at a time. The caller's goroutine takes
+// part.
 func Abreast(some, n int, do func(i int)) {
 	var next atomic.Int64
 	work := func() {
@@ -22,6 +22,6 @@ func Abreast(some, n int, do func(i int)) {
 	all.Wait()
 }
 
-// Waiters is how many files are written, or files or directories synced, at once where each is
+// Waiters is the number of files written, or of files or directories synced, at once when each is
 // synced by itself. They wait for the disk and share its commits.
 const Waiters = 64

@@ -1,7 +1,7 @@
-// Package durable makes many files durable together: a [Step] syncs their bytes, lets them
-// get their names and syncs these. It decides when to sync a whole file system, and
-// remembers which syncs of directories and file systems have failed in this process. It
-// does not know what the files are.
+// Package durable makes many files durable together: a [Step] syncs their bytes, lets them get
+// their names and syncs the names. It decides when to sync a whole file system, and records failed
+// syncs of directories and file systems in this process. It does not know the contents of the
+// files.
 package durable
 
 import (
@@ -13,34 +13,34 @@ import (
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
-// NameSyncs is the syncs of directories and of whole file systems, and which of them failed. A
-// failed one may have lost every name that came to the directory, or to the file system, since the
-// last one that worked. The kernel reports that to one caller only. Later syncs succeed: of another
-// descriptor, one opened before the failure, of another directory (docs/design/assumptions.md, A6).
-// So all callers of such syncs share this knowledge, and a failure is counted before the next sync
-// begins.
+// NameSyncs makes the syncs of directories and of whole file systems, and records the failed ones.
+// A failed sync may have lost every name that the directory, or the file system, got since the last
+// successful one. The kernel reports that to one caller only. Later syncs succeed: by another
+// descriptor, by one opened before the failure, of another directory (docs/design/assumptions.md,
+// A6). So all callers of such syncs share this record, and a failure is counted before the next
+// sync begins.
 type NameSyncs struct {
-	turns keyed.Queue // one sync at a time of each directory, and of each whole file system
+	turns keyed.Queue // one sync at a time of each directory and each whole file system
 
 	mu   sync.Mutex
-	last int // how many have failed
-	// Lost is the number of the last one that failed, of each directory and of each file system as a
-	// whole. The latter has the key without an inode.
+	last int // number of failed syncs
+	// Lost has the number of the last failed sync of each directory and of each whole file system,
+	// whose key has no inode.
 	Lost map[keyed.Key]int
-	next map[keyed.Key]*nameSync // was asked for and has not begun
+	next map[keyed.Key]*nameSync // syncs that were requested and have not begun
 }
 
-// A nameSync is one sync of a directory, for all callers that asked for it before it began.
+// A nameSync is one sync of a directory, for all callers that requested it before it began.
 type nameSync struct {
 	over chan struct{}
-	err  error // to be read when it is over
+	err  error // valid after over is closed
 }
 
-// KernelSyncs is those that this process makes of the kernel.
+// KernelSyncs is the record for [sys.Disk].
 //
-// Note: it is the only such state of the package. The kernel reports a failure to one Writer
-// and to no other, so this knowledge is the process's. A handle to share it would have to be
-// passed to each Create, and be forgotten there.
+// Note: it is the only global state of the package. The kernel reports a failure to one Writer and
+// to no other, so the record belongs to the process. A handle to share it would have to be passed
+// to each Create, and callers would forget it.
 var KernelSyncs NameSyncs
 
 // NameSyncsOf returns the record of a disk: the kernel's, or one of its own.
@@ -51,27 +51,27 @@ func NameSyncsOf(disk any) *NameSyncs {
 	return &NameSyncs{}
 }
 
-// wholeOf is the key of a directory's whole file system.
+// wholeOf returns the key of a directory's file system.
 func wholeOf(directory keyed.Key) keyed.Key { return keyed.Key{Device: directory.Device} }
 
-// Now returns how many syncs have failed by now.
+// Now returns the number of failed syncs.
 func (n *NameSyncs) Now() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.last
 }
 
-// Losses returns the number of the last failed sync that may have lost names of a
-// directory. A name that was given when it was less is lost, or was durable before.
+// Losses returns the number of the last failed sync that may have lost names of a directory. A name
+// made when Now was less is lost, unless it was durable before.
 func (n *NameSyncs) Losses(directory keyed.Key) int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return max(n.Lost[directory], n.Lost[wholeOf(directory)])
 }
 
-// Fail counts a failed sync of a directory or of a whole file system. It counts that of a file
-// too if its name in the directory was not durable. For ext2, and ext4 without a journal, sync
-// the directory with a new file, and report that to no other descriptor.
+// Fail counts a failed sync of a directory or of a whole file system. A failed sync of a file
+// counts too if its directory entry was not durable: ext2, and ext4 without a journal, sync the
+// directory with a new file, and report its failure to no other descriptor.
 func (n *NameSyncs) Fail(what keyed.Key) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -82,7 +82,7 @@ func (n *NameSyncs) Fail(what keyed.Key) {
 	n.Lost[what] = n.last
 }
 
-// InTurn makes a sync while no other of the same is under way.
+// InTurn makes a sync of what while no other one runs.
 func (n *NameSyncs) InTurn(what keyed.Key, sync func() error) error {
 	var turn keyed.Ticket
 	n.turns.Join(what, &turn)
@@ -91,14 +91,13 @@ func (n *NameSyncs) InTurn(what keyed.Key, sync func() error) error {
 	return sync()
 }
 
-// Await returns when no sync of this is under way that began before: a failure is counted then.
+// Await waits for a sync of what that is in flight: then its failure is counted.
 func (n *NameSyncs) Await(what keyed.Key) {
 	n.InTurn(what, func() error { return nil })
 }
 
-// Directory makes the names durable that a directory has by now, by sync. Callers that come
-// while another waits for its turn share its sync and its error. LostSince says afterwards
-// whether names were lost before.
+// Directory makes the names in a directory durable, by sync. Callers that come while another waits
+// for its turn share its sync and its error. Then LostSince tells whether earlier names were lost.
 func (n *NameSyncs) Directory(is keyed.Key, sync func() error) error {
 	n.mu.Lock()
 	s := n.next[is]
@@ -114,7 +113,7 @@ func (n *NameSyncs) Directory(is keyed.Key, sync func() error) error {
 	if first {
 		s.err = n.InTurn(is, func() error {
 			n.mu.Lock()
-			delete(n.next, is) // names that come now are not in it
+			delete(n.next, is) // this sync does not cover later names
 			n.mu.Unlock()
 			err := sync()
 			if err != nil && err != ErrDirLost {
@@ -129,8 +128,8 @@ func (n *NameSyncs) Directory(is keyed.Key, sync func() error) error {
 	return s.err
 }
 
-// Whole makes a file system durable as a whole, by sync. To believe in the names of
-// a directory then, await the syncs of that, and ask for its losses.
+// Whole makes a whole file system durable, by sync. Before the names of a directory count as
+// durable, await the syncs of the directory, and ask for its losses: see Settled.
 func (n *NameSyncs) Whole(device uint64, sync func() error) error {
 	what := keyed.Key{Device: device}
 	return n.InTurn(what, func() error {
@@ -142,8 +141,8 @@ func (n *NameSyncs) Whole(device uint64, sync func() error) error {
 	})
 }
 
-// LostSince returns why names of a directory may be lost that it has got since so many syncs
-// had failed, or nil.
+// LostSince returns ErrDirLost if the directory's number of the last failed sync is above since:
+// names made after Now was since may be lost.
 func (n *NameSyncs) LostSince(directory keyed.Key, since int) error {
 	if n.Losses(directory) > since {
 		return ErrDirLost
@@ -151,8 +150,8 @@ func (n *NameSyncs) LostSince(directory keyed.Key, since int) error {
 	return nil
 }
 
-// Settled is LostSince after the file system was synced as a whole. A sync of the directory that
-// began before may have lost names and not have counted it yet.
+// Settled is LostSince after a sync of the whole file system. A sync of the directory in flight may
+// have lost names and not be counted yet: Settled waits for it.
 func (n *NameSyncs) Settled(directory keyed.Key, since int) error {
 	n.Await(directory)
 	return n.LostSince(directory, since)

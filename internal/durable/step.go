@@ -8,54 +8,54 @@ import (
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
 
-// A Step makes the files of a batch durable together, again and again. First their bytes:
-// those of a file that was not synced by itself, by a sync of its whole file system. Then
-// the files that wait for that get their names. Then the names become durable: each
-// directory is synced, or of many directories their file system.
+// A Step makes the files of a batch durable together, and can be used again. First it makes their
+// bytes durable: of a file that was not synced by itself, by a sync of its whole file system. Then
+// the files that wait for that get their names. Then the names become durable: it syncs each
+// directory, or, for many directories, their file system.
 //
-// A sync counts for a name only if the name existed before the sync began. It does not count
-// if another sync has failed since then that may have lost the name (see NameSyncs).
+// A sync counts for a name only if the name existed before the sync began, and if no sync has
+// failed since then that may have lost the name (see NameSyncs).
 //
-// Files that are still open are made durable by SyncOpen.
+// SyncOpen makes files durable that are still open.
 //
-// Any goroutine may call its methods, but Run is called by one at a time.
+// Any goroutine may call the methods, but only one at a time Run.
 type Step struct {
 	Disk    vfs.Disk
 	Names   *NameSyncs
 	SyncAll func(errseq int) error // syncs the file system of an errseq descriptor
-	Ended   func() error           // why no directory is to be synced any more; nil: never
-	Most    int                    // so many directories are synced at once
+	Ended   func() error           // the error that stops further syncs of directories; nil: never
+	Most    int                    // the most directories synced at once
 
 	mu      sync.Mutex
 	devices []*Device
-	places  []*Place // with names that the next Run makes durable, each once
-	run     []*Place // memory of Run
+	places  []*Place // places with names for the next Run, each once
+	run     []*Place // reused by Run
 }
 
 // A Place is a directory in which files of a batch get names.
 type Place struct {
 	Key    keyed.Key // its device and inode
 	Device *Device
-	Since  int          // Names.Now() or Names.Losses(Key), before it got names
-	Sync   func() error // syncs it in its turn (see NameSyncs.Directory), for which it may have to be opened
-	Rest   func()       // is called when Run needs it no more; nil: nothing is to be done then
+	Since  int          // Names.Now() or Names.Losses(Key) before it got names
+	Sync   func() error // syncs it in its turn (see NameSyncs.Directory); may open it first
+	Rest   func()       // called when Run no longer needs it; or nil
 
 	listed bool  // in Step.places; guarded by Step.mu
-	taken  bool  // by Run
-	err    error // why its names may not be durable: the first cause stays; guarded by Step.mu
-	ended  bool  // that is what Ended said
+	taken  bool  // Run has it
+	err    error // the first error by which its names may not be durable; guarded by Step.mu
+	ended  bool  // err is the error of Ended
 }
 
-// A File is written and closed, and waits to be durable.
+// A File is a written and closed file that is not durable yet.
 type File struct {
 	Place   *Place
-	Whole   *Device // with all of this its bytes are synced; nil: they were synced by themselves
+	Whole   *Device // the device whose sync covers its bytes; nil: they were synced by themselves
 	Renames bool    // it gets its name when its bytes are durable
-	Err     error   // why it may not be durable
-	Ended   bool    // its name was not synced, as Step.Ended said
+	Err     error   // the error by which it may not be durable
+	Ended   bool    // its name was not synced, because of Step.Ended
 }
 
-// Device returns the device with this number.
+// Device returns the device with the number id.
 func (s *Step) Device(id uint64) *Device {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,9 +69,9 @@ func (s *Step) Device(id uint64) *Device {
 	return x
 }
 
-// Takes reports whether one more file is to be synced with all of a device. Call it before the
-// file's first byte is written. There open opens an errseq descriptor, to which the kernel reports
-// what fails from then on, or returns -1.
+// Takes adds a file, and reports whether the device's sync covers it. Call it before the file's
+// first byte is written. open opens an errseq descriptor on the device, to which the kernel reports
+// later failures, or returns -1.
 func (s *Step) Takes(x *Device, open func() (fd int)) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,7 +88,7 @@ func (s *Step) Takes(x *Device, open func() (fd int)) bool {
 	return x.together
 }
 
-// Named notes that a place has got a name that the next Run is to make durable.
+// Named records that a place has a new name, which the next Run makes durable.
 func (s *Step) Named(at *Place) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,7 +98,7 @@ func (s *Step) Named(at *Place) {
 	}
 }
 
-// Waits reports whether the next Run is to make names of a place durable.
+// Waits reports whether the next Run makes names of a place durable.
 func (s *Step) Waits(at *Place) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,17 +112,17 @@ func (s *Step) Idle() bool {
 	return len(s.places) == 0
 }
 
-// Loss returns why names of a place may not be durable though a sync of it was made.
+// Loss returns the error by which names of a place may not be durable after a sync of it, or nil.
 func (s *Step) Loss(at *Place) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return at.err
 }
 
-// Run makes files durable, with all names that Named noted before. Each file's Err says
-// afterwards whether it is. rename is called when all files with a nil Err have durable bytes.
-// It gives the waiting ones their names, calls Named, and sets Err where that failed. It may
-// add files without bytes of their own.
+// Run makes files durable, and all names that Named has recorded. Then each file's Err is nil if it
+// is durable. Run calls rename when all files with a nil Err have durable bytes: it gives the
+// waiting files their names, calls Named, and sets Err on a failure. It may add files without bytes
+// of their own.
 func (s *Step) Run(files iter.Seq[*File], rename func()) {
 	s.settle()
 	places := s.take(s.run[:0])
@@ -149,7 +149,7 @@ func (s *Step) Run(files iter.Seq[*File], rename func()) {
 	s.run = places[:0]
 }
 
-// settle begins a new part: how its files are synced is decided again.
+// settle begins a new part, for which the decision between syncfs and single syncs is made again.
 func (s *Step) settle() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,7 +159,7 @@ func (s *Step) settle() {
 	}
 }
 
-// take adds the places that have new names to those that wait for a sync.
+// take adds the places with new names to places.
 func (s *Step) take(places []*Place) []*Place {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -174,7 +174,7 @@ func (s *Step) take(places []*Place) []*Place {
 	return places
 }
 
-// syncWhole syncs a device as a whole, once.
+// syncWhole syncs a whole device, once.
 func (s *Step) syncWhole(x *Device) error {
 	if x.synced {
 		return x.err
@@ -183,9 +183,9 @@ func (s *Step) syncWhole(x *Device) error {
 	return x.err
 }
 
-// settleWhole settles the places on devices that were synced as a whole since they got their
-// names, and returns the others. A sync of a directory that fails beside that, or failed
-// before, has lost names for good.
+// settleWhole settles the places on devices that were synced since the places got their names, and
+// returns the others. A sync of a directory that fails meanwhile, or failed before, has lost names
+// for good.
 func (s *Step) settleWhole(places []*Place) (others []*Place) {
 	others = places[:0]
 	for _, at := range places {
@@ -202,7 +202,8 @@ func (s *Step) settleWhole(places []*Place) (others []*Place) {
 	return others
 }
 
-// syncNames makes the names in places durable: in many of one device by another sync of all.
+// syncNames makes the names in places durable: many on one device by one more sync of the whole
+// device.
 func (s *Step) syncNames(places []*Place) {
 	for _, at := range places {
 		at.Device.synced, at.Device.names = false, 0
@@ -216,7 +217,7 @@ func (s *Step) syncNames(places []*Place) {
 		}
 	}
 	rest := s.settleWhole(places)
-	if len(rest) > 0 { // else it takes no memory
+	if len(rest) > 0 { // without any, Abreast would allocate for nothing
 		Abreast(s.Most, len(rest), func(i int) {
 			at, err := rest[i], s.ended()
 			if at.ended = err != nil; !at.ended {
@@ -234,8 +235,8 @@ func (s *Step) ended() error {
 	return s.Ended()
 }
 
-// SyncDir makes the names in a place durable by a sync of it. It returns the first cause why some
-// may not be.
+// SyncDir makes the names in a place durable by a sync of its directory. It returns the first error
+// by which some may not be.
 func (s *Step) SyncDir(at *Place) error {
 	err := at.Sync()
 	if err == nil {
@@ -244,8 +245,8 @@ func (s *Step) SyncDir(at *Place) error {
 	return s.note(at, err)
 }
 
-// note notes why names of a place may not be durable, and returns the first cause: no later
-// sync brings them back.
+// note records an error by which names of a place may not be durable, and returns the first one: no
+// later sync repairs it.
 func (s *Step) note(at *Place, err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -255,7 +256,7 @@ func (s *Step) note(at *Place, err error) error {
 	return at.err
 }
 
-// done ends what Run does for a place.
+// done ends a Run's work on a place.
 func (s *Step) done(at *Place, err error) {
 	s.note(at, err)
 	at.taken = false
@@ -264,7 +265,7 @@ func (s *Step) done(at *Place, err error) {
 	}
 }
 
-// Abandon begins a new part, and leaves the places that were noted as they are.
+// Abandon begins a new part without syncing the recorded places.
 func (s *Step) Abandon() {
 	s.settle()
 	s.run = s.take(s.run[:0])
@@ -274,8 +275,7 @@ func (s *Step) Abandon() {
 	clear(s.run)
 }
 
-// Close closes the errseq descriptors by close. The step is like a new one then, but for its
-// memory.
+// Close closes the errseq descriptors by close. After it the Step is as new.
 func (s *Step) Close(close func(errseq int)) {
 	s.Abandon()
 	for _, x := range s.devices {
@@ -286,21 +286,21 @@ func (s *Step) Close(close func(errseq int)) {
 	s.devices = nil
 }
 
-// An OpenFile is written, and is open until it is durable.
+// An OpenFile is a written file that stays open until it is durable.
 type OpenFile struct {
-	Errseq *Errseq   // was open before the file's first byte; nil: none was
-	Dir    keyed.Key // where its name is
-	Since  int       // Names.Losses(Dir), before it got its name
-	Err    error     // why its bytes may not be durable
+	Errseq *Errseq   // open before the file's first byte; nil: none
+	Dir    keyed.Key // the directory of its name
+	Since  int       // Names.Losses(Dir) before it got its name
+	Err    error     // the error by which its bytes may not be durable
 	Named  bool      // its name became durable with them
 }
 
-// SyncOpen makes the bytes of n open files durable. It syncs those that e answers for by a sync of
-// all, if that is worth it, and others by alone. If the sync of all fails, all are synced alone:
-// their own descriptors have reported nothing yet. Any goroutine may call it at any time.
+// SyncOpen makes the bytes of n open files durable. It syncs the files of e by syncfs, if that is
+// worth it, and each other file by alone. If syncfs fails, all are synced by alone: their own
+// descriptors have reported nothing yet. Any goroutine may call it at any time.
 //
-// That failure counts for no names. Most often a file lost bytes, and the sync of that file
-// reports it. If names were lost, the file system has stopped, and every sync reports it.
+// That failure counts for no names. Most often a file lost bytes, and the sync of that file reports
+// it. If names were lost, the file system has stopped, and every sync reports it.
 func (s *Step) SyncOpen(e *Errseq, n int, file func(i int) *OpenFile, alone func(i int) error) {
 	watched := 0
 	for i := range n {

@@ -1,4 +1,4 @@
-// Package errjoin joins errors without saying the same thing twice.
+// Package errjoin joins errors without repetitions.
 package errjoin
 
 import (
@@ -6,8 +6,8 @@ import (
 	"reflect"
 )
 
-// Join joins the errors, and those that were joined in them, and drops repetitions: what
-// failed in the background mostly fails again in Close.
+// Join joins the errors, and the errors joined in them, and drops repetitions: a failure of the
+// background mostly fails again in Close.
 func Join(errs ...error) error {
 	said := map[string]bool{}
 	var distinct []error

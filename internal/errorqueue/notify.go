@@ -1,11 +1,11 @@
-// Package errorqueue calls a function once for each failure: in a goroutine of its own, one call
-// at a time, in their order. So the function may call whatever has failed.
+// Package errorqueue calls a function once for each failure: in a goroutine of its own, one call at
+// a time, in order. So the function may call the object that failed.
 package errorqueue
 
 import "sync"
 
-// A Queue holds the failures that wait for their call. It takes its lock last, and holds it
-// for no call. The zero Queue drops them.
+// A Queue holds the failures that wait for their call. Its lock is the last one taken, and not held
+// during a call. The zero Queue drops failures.
 type Queue[E any] struct {
 	mu      sync.Mutex
 	call    func(E)
@@ -13,14 +13,14 @@ type Queue[E any] struct {
 	calling bool // a goroutine makes the calls
 }
 
-// To sets the function. Nil drops what fails from now on.
+// To sets the function. Nil drops later failures.
 func (q *Queue[E]) To(call func(E)) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.call = call
 }
 
-// Add has the function called with e, and waits for nothing.
+// Add queues a call with e, and waits for nothing.
 func (q *Queue[E]) Add(e E) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -37,7 +37,7 @@ func (q *Queue[E]) Add(e E) {
 func (q *Queue[E]) run() {
 	ended := false
 	defer func() {
-		if !ended { // the function has called runtime.Goexit; a panic ends the program
+		if !ended { // the function has called runtime.Goexit (a panic ends the program)
 			go q.run()
 		}
 	}()

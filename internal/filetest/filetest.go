@@ -1,4 +1,4 @@
-// Package filetest has what tests do with files. It is for tests only.
+// Package filetest has helpers for files in tests. It is for tests only.
 package filetest
 
 import (
@@ -36,7 +36,7 @@ func MustWrite(t *testing.T, path, text string) {
 	}
 }
 
-// ContentOf returns what a file holds, or nothing if it does not exist.
+// ContentOf returns the content of a file, or "" if it does not exist.
 func ContentOf(t *testing.T, path string) []byte {
 	t.Helper()
 	got, err := os.ReadFile(path)
@@ -57,7 +57,7 @@ func LeftIn(dir string) (left []string) {
 	return left
 }
 
-// FailSync lets a sync of a real directory fail, as if by another part of the program.
+// FailSync records a failed sync of a real directory, as if by another part of the program.
 func FailSync(t *testing.T, directory string) {
 	t.Helper()
 	name, err := sys.NewName(directory)

@@ -11,28 +11,28 @@ import (
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
 
-// A Dir is an open directory, kept by handles under its path.
+// A Dir is an open directory, cached under its path.
 type Dir struct {
 	Handle
 	Is     sys.Stat
-	looked int64 // the era in which it was last the directory that its path names; guarded by handles.mu
-	// SyncsAll: SyncAll can be relied on there.
+	looked int64 // the last era in which its path led to it; guarded by handles.mu
+	// SyncsAll: SyncAll is reliable there.
 	SyncsAll bool
 	// LacksJournal is the result of LacksJournal, if the policy syncs.
 	LacksJournal bool
-	// NamesOnly: it is open for names, not to be read or synced.
+	// NamesOnly: it is open for the use of names, not to be read or synced.
 	NamesOnly bool
-	// made is the Stat of the first private file that was made there; guarded by handles.mu.
+	// made is the Stat of the first private file made in it; guarded by handles.mu.
 	made sys.Stat
 
-	syncLost bool // a sync by this descriptor failed; guarded by handles.mu
+	syncLost bool // a sync by this descriptor has failed; guarded by handles.mu
 }
 
-// Key identifies the directory, whatever path led there.
+// Key identifies the directory, under any path.
 func (d *Dir) Key() keyed.Key { return keyed.Key{Device: d.Is.Device, Inode: d.Is.Inode} }
 
-// MadeIn returns the Stat that a new private file has in this directory, or the zero Stat if
-// none was made yet.
+// MadeIn returns the Stat of a new private file in this directory, or the zero Stat if none was
+// made yet.
 func (h *Cache) MadeIn(d *Dir) sys.Stat {
 	h.Mu.Lock()
 	defer h.Mu.Unlock()
@@ -45,8 +45,8 @@ func (h *Cache) SetMadeIn(d *Dir, made sys.Stat) {
 	h.Mu.Unlock()
 }
 
-// UseDir returns the open directory of this path; it is in use until Rest. It looks up a
-// directory of an earlier era by its path again: another may be there now.
+// UseDir returns the open directory of a path, in use until Rest. It looks up a directory of an
+// earlier era again: the path may lead to another directory now.
 func (h *Cache) UseDir(path string, era int64) (*Dir, error) {
 	if d := h.findDir(path); d != nil {
 		if h.stillThere(d, era) {
@@ -69,7 +69,7 @@ func (h *Cache) UseDir(path string, era int64) (*Dir, error) {
 	defer h.Mu.Unlock()
 	h.Stats.Misses++
 	d.Users, d.looked = 1, era
-	if other := h.Dirs[d.Path]; other != nil && !other.Gone { // another goroutine was faster: this one serves once
+	if other := h.Dirs[d.Path]; other != nil && !other.Gone { // another goroutine was faster: this one is used once
 		d.Gone = true
 	} else {
 		h.Dirs[d.Path] = d
@@ -78,7 +78,7 @@ func (h *Cache) UseDir(path string, era int64) (*Dir, error) {
 }
 
 // openDir opens a directory. If it can't be read, and its names need not be synced, openDir opens
-// it for its names. A sync needs a descriptor that was opened for reading.
+// it for the use of names only. A sync needs a descriptor opened for reading.
 func openDir(disk vfs.Disk, path string, syncs bool) (*Dir, error) {
 	name, err := sys.NewName(path)
 	if err != nil {
@@ -108,7 +108,7 @@ func openDir(disk vfs.Disk, path string, syncs bool) (*Dir, error) {
 	}, nil
 }
 
-// Unreadable is why the names of a directory can't be synced: it may be written, but not read.
+// Unreadable returns the error of a sync of a directory that is writable but not readable.
 func Unreadable(path string, err error) error {
 	return fmt.Errorf("the names in %s can't be synced without permission to read it; sync=never does without: %w", path, err)
 }
@@ -124,8 +124,8 @@ func (h *Cache) findDir(path string) *Dir {
 	return d
 }
 
-// stillThere reports whether the directory's path names it in this era, and it gives its
-// files the same group as before.
+// stillThere reports whether the path still leads to the directory in this era, and new files still
+// get the same group.
 func (h *Cache) stillThere(d *Dir, era int64) bool {
 	if h.hit(d, era) {
 		return true
@@ -142,7 +142,7 @@ func (h *Cache) stillThere(d *Dir, era int64) bool {
 	return h.hit(d, era)
 }
 
-// hit counts one more use of a kept directory, if it was looked up in this era.
+// hit counts a use of a cached directory, if it was looked up in this era.
 func (h *Cache) hit(d *Dir, era int64) bool {
 	h.Mu.Lock()
 	defer h.Mu.Unlock()
@@ -153,7 +153,7 @@ func (h *Cache) hit(d *Dir, era int64) bool {
 	return true
 }
 
-// ForgetDir removes a directory from the kept ones.
+// ForgetDir removes a directory from the cache.
 func (h *Cache) ForgetDir(d *Dir) {
 	h.Mu.Lock()
 	h.forgetDirLocked(d)
@@ -167,7 +167,7 @@ func (h *Cache) forgetDirLocked(d *Dir) {
 	}
 }
 
-// dropDir closes a directory that is not in use.
+// dropDir closes an unused directory.
 func (h *Cache) dropDir(d *Dir) {
 	h.Mu.Lock()
 	h.forgetDirLocked(d)
@@ -184,7 +184,7 @@ func (h *Cache) Lost(d *Dir) {
 	h.forgetDirLocked(d)
 }
 
-// IsLost reports whether a sync by this descriptor failed.
+// IsLost reports whether a sync by this descriptor has failed.
 func (h *Cache) IsLost(d *Dir) bool {
 	h.Mu.Lock()
 	defer h.Mu.Unlock()

@@ -1,5 +1,5 @@
-// Package handles keeps descriptors open, within a limit: directories, found by their
-// paths, and the files that its users keep. It closes what has been idle for longest.
+// Package handles caches open descriptors, up to a limit: directories by their paths, and files of
+// its users. It closes the one idle for longest.
 package handles
 
 import (
@@ -9,55 +9,55 @@ import (
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
 
-// Cache is all descriptors that a files.Set has open: never more than its limit. The kept
-// ones, directories and files that are appended to, are in use or idle. At the limit it
-// closes the one that has been idle for longest, and never one in use.
+// Cache holds all open descriptors of a files.Set, up to a limit. The cached ones, directories and
+// files in append mode, are in use or idle. At the limit it closes the one idle for longest, and
+// never one in use.
 //
-// A goroutine that works on a file takes a turn first, which allows it perTurn descriptors
-// at once. The number of turns leaves room for that: the holder of a turn waits for a close,
-// never for another turn to end. To sync an open file takes no turn.
+// A goroutine that works on a file first takes a turn, which permits it perTurn descriptors at
+// once. The number of turns leaves room for that: the holder of a turn waits for a close, never for
+// the end of another turn. Syncing an open file takes no turn.
 type Cache struct {
 	disk  vfs.Disk
 	limit int
-	Syncs bool // the names in directories must be synced
+	Syncs bool // directory entries must be synced
 
-	// Opened is called without a lock for each descriptor that is kept open, and Evicted for each that
+	// Opened is called without a lock for each descriptor that is cached, and Evicted for each that
 	// is closed to make room. Both may be nil.
 	Opened, Evicted func(path string)
 
 	Mu      sync.Mutex
-	open    int // descriptors open, being opened or being closed
+	open    int // descriptors that are open, or in an open or close
 	Idle    idleList
 	Dirs    map[string]*Dir
-	waiting int           // how many wait until a descriptor is closed, or idle
-	room    chan struct{} // is closed when there is room; nil if no goroutine waits
+	waiting int           // goroutines that wait until a descriptor is closed or idle
+	room    chan struct{} // closed when there is room; nil if no goroutine waits
 
 	turns chan struct{}
 	Stats HandleStats // guarded by mu
 }
 
-// perTurn is what one turn needs at once: a directory and a file in it.
+// perTurn is the number of descriptors of a turn: a directory and a file in it.
 const perTurn = 2
 
-// ErrseqDescriptors is how many descriptors are reserved for batches. A batch keeps one open on the
-// file system until it is synced as a whole.
+// ErrseqDescriptors is the number of descriptors reserved for batches. A batch keeps one open on
+// the file system until the whole file system is synced.
 const ErrseqDescriptors = 2
 
-// LeastHandles is what one turn and a batch beside it need.
+// LeastHandles is the least limit: one turn and the batches.
 const LeastHandles = perTurn + ErrseqDescriptors
 
 type HandleStats struct{ Hits, Misses, Evictions int64 }
 
-// A Handle is a descriptor that is kept open.
+// A Handle is a cached descriptor.
 type Handle struct {
 	Fd    int
 	Path  string
-	Users int  // 0: it is in the list of the idle ones
-	Gone  bool // it must not be taken any more: its last user drops it
-	// Drop does what must be done before the descriptor can be closed, and closes it. The
-	// handle is in no list then. It is called without any lock.
+	Users int  // 0: it is in the idle list
+	Gone  bool // no new use; its last user drops it
+	// Drop prepares and closes the descriptor. The handle is in no list then. It is called without
+	// any lock.
 	Drop         func()
-	newer, older *Handle // in the list of the idle ones
+	newer, older *Handle // in the idle list
 }
 
 func (h *Cache) Init(d vfs.Disk, limit int) {
@@ -66,11 +66,11 @@ func (h *Cache) Init(d vfs.Disk, limit int) {
 	h.turns = make(chan struct{}, (limit-ErrseqDescriptors-FileMarks(limit))/perTurn)
 }
 
-// FileMarks returns how many descriptors are reserved for marks: of those that neither a
-// turn nor a batch needs.
+// FileMarks returns the number of descriptors reserved for marks, beyond the needs of a turn and a
+// batch.
 func FileMarks(limit int) int { return min((limit-LeastHandles)/4, mostFileMarks) }
 
-// Begin takes a turn, or returns the cause why ctx ended.
+// Begin takes a turn, or returns the cause of the end of ctx.
 func (h *Cache) Begin(ctx context.Context) error {
 	select {
 	case h.turns <- struct{}{}:
@@ -87,9 +87,8 @@ func (h *Cache) Begin(ctx context.Context) error {
 
 func (h *Cache) End() { <-h.turns }
 
-// Reserve gets the right to open one more descriptor. It may close an idle one for that. The
-// caller gives the right back with Release: after it closed the descriptor, or could not
-// open it.
+// Reserve reserves one more descriptor. It may close an idle one for that. The caller calls Release
+// after it closed the descriptor, or could not open it.
 func (h *Cache) Reserve() {
 	h.Mu.Lock()
 	for h.open >= h.limit {
@@ -101,15 +100,14 @@ func (h *Cache) Reserve() {
 	h.Mu.Unlock()
 }
 
-// Counts returns the counts as they are now, how many descriptors are open, and how many
-// turns are taken.
+// Counts returns the current counts, and the number of open descriptors and of turns taken.
 func (h *Cache) Counts() (kept HandleStats, open, turns int) {
 	h.Mu.Lock()
 	defer h.Mu.Unlock()
 	return h.Stats, h.open, len(h.turns)
 }
 
-// Release gives back a right of Reserve: the descriptor is closed.
+// Release ends a Reserve: the descriptor is closed.
 func (h *Cache) Release() {
 	h.Mu.Lock()
 	h.open--
@@ -137,8 +135,8 @@ func (h *Cache) wakeLocked() {
 	}
 }
 
-// Spare closes the descriptor that has been idle for longest, and reports whether there was
-// one. It is for calls that fail because the process's or the system's limit is below ours.
+// Spare closes the descriptor idle for longest, and reports whether there was one. It is for calls
+// that fail because the limit of the process or the system is below the Cache's.
 func (h *Cache) Spare() bool {
 	h.Mu.Lock()
 	defer h.Mu.Unlock()
@@ -152,7 +150,7 @@ func (h *Cache) CanSpare() bool {
 	return h.Idle.oldest != nil
 }
 
-// evictLocked closes the descriptor that has been idle for longest, if there is one.
+// evictLocked closes the descriptor idle for longest, if there is one.
 func (h *Cache) evictLocked() bool {
 	if h.Idle.oldest == nil {
 		return false
@@ -162,7 +160,8 @@ func (h *Cache) evictLocked() bool {
 	return true
 }
 
-// dropOldestLocked releases the lock meanwhile, and calls seen then, unless it is nil.
+// dropOldestLocked drops the descriptor idle for longest. It releases the lock meanwhile, and calls
+// seen then, unless it is nil.
 func (h *Cache) dropOldestLocked(seen func(path string)) {
 	x := h.Idle.oldest
 	h.Idle.Remove(x)
@@ -175,7 +174,7 @@ func (h *Cache) dropOldestLocked(seen func(path string)) {
 	h.Mu.Lock()
 }
 
-// CloseAll closes what is idle: everything, once all work has ended.
+// CloseAll closes all idle descriptors: every one, after all work has ended.
 func (h *Cache) CloseAll() {
 	h.Mu.Lock()
 	defer h.Mu.Unlock()
@@ -184,7 +183,7 @@ func (h *Cache) CloseAll() {
 	}
 }
 
-// UseLocked takes a kept handle that is not gone: it is not closed until Rest.
+// UseLocked starts a use of a cached handle that is not gone: it is not closed until Rest.
 func (h *Cache) UseLocked(x *Handle) {
 	if x.Users == 0 {
 		h.Idle.Remove(x)
@@ -192,14 +191,14 @@ func (h *Cache) UseLocked(x *Handle) {
 	x.Users++
 }
 
-// Retire marks a handle in use as gone: it is not taken again, and its last user drops it.
+// Retire marks a handle in use as gone: its last user drops it.
 func (h *Cache) Retire(x *Handle) {
 	h.Mu.Lock()
 	x.Gone = true
 	h.Mu.Unlock()
 }
 
-// IsGone reports whether a handle must not be taken any more.
+// IsGone reports whether a handle is retired.
 func (h *Cache) IsGone(x *Handle) bool {
 	h.Mu.Lock()
 	defer h.Mu.Unlock()
@@ -210,7 +209,7 @@ func (h *Cache) IsGone(x *Handle) bool {
 func (h *Cache) Rest(x *Handle) {
 	h.Mu.Lock()
 	x.Users--
-	last, gone := x.Users == 0, x.Gone // once it is idle another may drop it
+	last, gone := x.Users == 0, x.Gone // once it is idle, another goroutine may drop it
 	if last && !gone {
 		h.Idle.Add(x)
 		h.wakeLocked()
@@ -221,7 +220,7 @@ func (h *Cache) Rest(x *Handle) {
 	}
 }
 
-// An idleList has the handles in the order in which they became idle.
+// An idleList holds the idle handles, the longest idle first.
 type idleList struct{ oldest, newest *Handle }
 
 func (l *idleList) Add(x *Handle) {
@@ -248,6 +247,6 @@ func (l *idleList) Remove(x *Handle) {
 	x.newer, x.older = nil, nil
 }
 
-// A files.Set has a mark for each of a few directories: those where it makes temporary files,
-// and some where it did. Each takes a descriptor.
+// mostFileMarks bounds the marks of a files.Set, which has one for each directory in which it makes
+// temporary files, or made some lately. Each takes a descriptor.
 const mostFileMarks = 16

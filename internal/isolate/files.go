@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Supported fails a test unless err is nil, and skips it where the system has no such thing.
+// Supported fails a test unless err is nil, and skips it if err is errors.ErrUnsupported.
 func Supported(t *testing.T, err error) {
 	t.Helper()
 	if errors.Is(err, errors.ErrUnsupported) {

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Forbid makes one system call return an error, as a container's filter does, as long as the
-// calling thread lives: seccomp(2). With SECCOMP_FILTER_FLAG_TSYNC it does so for all threads
-// of the process.
+// Forbid makes one system call return an error for the life of the calling thread, as a container's
+// filter does: seccomp(2). With SECCOMP_FILTER_FLAG_TSYNC it does so for all threads of the
+// process.
 func Forbid(number uint32, answer unix.Errno, flags uintptr) error {
 	filter := []unix.SockFilter{
 		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS}, // the first word of struct seccomp_data: the call's number
@@ -19,7 +19,7 @@ func Forbid(number uint32, answer unix.Errno, flags uintptr) error {
 		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
 	}
 	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
-	// No_new_privs is of one thread, and seccomp refuses a thread without it (seccomp(2)).
+	// No_new_privs belongs to one thread, and seccomp refuses a thread without it (seccomp(2)).
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
@@ -32,8 +32,8 @@ func Forbid(number uint32, answer unix.Errno, flags uintptr) error {
 	return nil
 }
 
-// Without runs a test in a child process in which a seccomp filter answers one system
-// call by an error, as a container's does.
+// Without runs a test in a child process in which a seccomp filter answers one system call with an
+// error, as in a container.
 func Without(t *testing.T, number uint32, answer unix.Errno, test func(t *testing.T)) {
 	t.Helper()
 	Process(t, func(t *testing.T) {

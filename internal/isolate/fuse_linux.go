@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Fuse runs a test as an ordinary user who may open /dev/fuse. Where root runs the tests, it is in a
-// child process with mounts of its own, among them such a device.
+// Fuse runs a test as an ordinary user who may open /dev/fuse. If root runs the tests, it does so
+// in a child process with its own mounts, which include such a device.
 func Fuse(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
 	switch {
@@ -24,7 +24,8 @@ func Fuse(t *testing.T, test func(t *testing.T)) {
 			t.Skip("no /dev/fuse for all: ", err)
 		}
 		const nobody = 65534
-		// What changes its user is opaque to itself (PR_SET_DUMPABLE(2const)), and can't map users.
+		// A process that changes its user can't read its own /proc files (PR_SET_DUMPABLE(2const)),
+		// and can't map users.
 		err := errors.Join(syscall.Setgroups(nil), syscall.Setgid(nobody), syscall.Setuid(nobody), unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0))
 		if err != nil {
 			t.Skip("root can't become an ordinary user: ", err)
@@ -35,9 +36,9 @@ func Fuse(t *testing.T, test func(t *testing.T)) {
 	}
 }
 
-// openFuse mounts a device that all may open over /dev/fuse.
+// openFuse mounts a device that all users may open over /dev/fuse.
 func openFuse() error {
-	const dir = "/sys/fs/fuse/connections" // it is there to be mounted over
+	const dir = "/sys/fs/fuse/connections" // a directory to mount over
 	if err := unix.Mount("holdfast-test", dir, "tmpfs", unix.MS_NOSUID, "mode=755"); err != nil {
 		return err
 	}

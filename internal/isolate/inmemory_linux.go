@@ -19,17 +19,18 @@ func InMemory(t *testing.T, dir string) bool {
 	return kind == unix.TMPFS_MAGIC || kind == unix.RAMFS_MAGIC
 }
 
-// shared is where directories in memory are made, and inShared begins their names.
+// shared is the parent of directories in memory, and inShared begins their names.
 const (
 	shared   = "/dev/shm"
 	inShared = "holdfast-memory-"
 )
 
-// DirInMemory makes a directory where a sync takes no time, if there is such a place. It is locked until the test
-// ends, which removes it. What a killed test has left is not locked, and is removed here.
+// DirInMemory makes a directory on a file system in memory, where a sync takes no time, if there is
+// one. It is locked until the test ends, which removes it. Directories of killed tests have no
+// lock, and are removed here.
 func DirInMemory(t *testing.T) string {
 	t.Helper()
-	all := locked(shared, unix.LOCK_EX) // so that nobody removes what is not locked yet
+	all := locked(shared, unix.LOCK_EX) // no other test may remove a directory before it is locked
 	if all == nil {
 		return t.TempDir()
 	}
@@ -40,7 +41,7 @@ func DirInMemory(t *testing.T) string {
 	}
 	for _, dir := range old {
 		if f := locked(dir, unix.LOCK_EX|unix.LOCK_NB); f != nil {
-			_ = os.RemoveAll(dir) // another user's can't be
+			_ = os.RemoveAll(dir) // another user's directory can't be removed
 			_ = f.Close()
 		}
 	}

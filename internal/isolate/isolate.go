@@ -1,4 +1,4 @@
-// Package isolate runs a test in a process of its own, which may change process-wide state:
+// Package isolate runs a test in a process of its own, which may change state of the process:
 // limits, mounts. It is for tests only.
 package isolate
 
@@ -14,9 +14,9 @@ import (
 	"testing"
 )
 
-// Tests are the tests of a package that starts its own program, for its TestMain. A program
-// that was started with a command unknown to TestMain would run all tests, and each of them
-// would start the next one. Run refuses such a command; go test gives none.
+// Tests are the tests of a package whose tests start the test program as a command, for its
+// TestMain. A command unknown to TestMain would run all tests, and each of them would start the
+// next one. Run refuses such a command; go test gives none.
 type Tests struct{ *testing.M }
 
 // Run is [testing.M.Run].
@@ -29,14 +29,14 @@ func (tests Tests) Run() int {
 	return tests.M.Run()
 }
 
-// RefusesUnknownCommand checks that this package's tests are [Tests].
+// RefusesUnknownCommand checks that this package's TestMain uses [Tests].
 func RefusesUnknownCommand(t *testing.T) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	// First with no test to run, so that it ends even if nothing refuses.
+	// First with no test to run, so that it ends even if nothing refuses it.
 	for _, args := range [][]string{{"-test.run=^$", "no-such-command"}, {"no-such-command"}} {
 		out, err := exec.Command(self, args...).CombinedOutput()
 		var exit *exec.ExitError
@@ -46,12 +46,12 @@ func RefusesUnknownCommand(t *testing.T) {
 	}
 }
 
-// child marks the process of a single test, in its environment.
+// child is the environment variable that marks the process of a single test.
 const child = "HOLDFAST_TEST_ISOLATE"
 
 func isChild(t *testing.T) bool { return os.Getenv(child) == t.Name() }
 
-// Process runs a test in a child process, of this test alone.
+// Process runs a test in a child process of this test alone.
 func Process(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
 	if isChild(t) {
@@ -61,12 +61,12 @@ func Process(t *testing.T, test func(t *testing.T)) {
 	run(t, nil)
 }
 
-// OnlyThis is the flag with which a test program runs this test alone.
+// OnlyThis returns the flag with which a test program runs this test alone.
 func OnlyThis(t *testing.T) string {
 	return "-test.run=^" + strings.ReplaceAll(t.Name(), "/", "$/^") + "$"
 }
 
-// run starts this test again, and fails or skips like that one.
+// run starts this test again in a child process, and fails or skips as the child does.
 func run(t *testing.T, how *syscall.SysProcAttr) {
 	t.Helper()
 	self, err := os.Executable()

@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/mountinfo"
 )
 
-// Mounts runs a test, for root, in a child process with a mount namespace of its own. The
-// machine keeps its mounts, whatever the test does.
+// Mounts runs a test, for root, in a child process with a mount namespace of its own. The test
+// can't change the machine's mounts.
 func Mounts(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
 	switch {
@@ -27,8 +27,8 @@ func Mounts(t *testing.T, test func(t *testing.T)) {
 	}
 }
 
-// leaveOthers unmounts the mounts of other tests in the new namespace. A copy of a mount
-// here would keep its file system busy for the test that unmounts it there.
+// leaveOthers unmounts the mounts of other tests in the new namespace. A copy of a mount here would
+// keep its file system busy for the test that unmounts it.
 func leaveOthers(t *testing.T) {
 	t.Helper()
 	mounts, err := mountinfo.Read()
@@ -38,7 +38,7 @@ func leaveOthers(t *testing.T) {
 	temporary := filepath.Clean(os.TempDir()) + "/"
 	for _, m := range mounts {
 		if strings.HasPrefix(m.Point, temporary) {
-			unix.Unmount(m.Point, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW) // what is below it has gone with it
+			unix.Unmount(m.Point, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW) // the mounts below it are detached with it
 		}
 	}
 }

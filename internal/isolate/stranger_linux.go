@@ -11,12 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Stranger is the user that [AsStranger] is: nobody.
+// Stranger is the user of [AsStranger]: nobody.
 const Stranger = 65534
 
-// AsStranger runs do as another user, without root's rights, on a thread of its own, and
-// returns when do has returned. Like all functions of this file it needs root, and else skips
-// the test.
+// AsStranger runs do as another user, without root's rights, on a thread of its own, and waits for
+// it. Like all functions of this file it skips the test unless root runs it.
 func AsStranger(t *testing.T, do func() error) {
 	t.Helper()
 	if err := <-asStranger(t, do); err != nil {
@@ -48,15 +47,15 @@ func skipUnlessRoot(t *testing.T) {
 	}
 }
 
-// Public makes a directory of root or of the stranger, in which every user may make files. It
-// is removed with the test.
+// Public makes a directory of root or of the stranger in which every user may make files. It is
+// removed with the test.
 func Public(t *testing.T, strangers bool) string {
 	t.Helper()
 	skipUnlessRoot(t)
 	above := t.TempDir()
 	dir, err := os.MkdirTemp(above, "public-")
 	if err == nil {
-		err = errors.Join(os.Chmod(dir, os.ModeSticky|0o777), os.Chmod(filepath.Dir(above), 0o755)) // which only its owner could enter
+		err = errors.Join(os.Chmod(dir, os.ModeSticky|0o777), os.Chmod(filepath.Dir(above), 0o755)) // its parent could be entered by its owner only
 	}
 	if err == nil && strangers {
 		err = os.Chown(dir, Stranger, Stranger)
@@ -67,9 +66,9 @@ func Public(t *testing.T, strangers bool) string {
 	return dir
 }
 
-// Exchanging makes a stranger exchange two names (renameat2(2), RENAME_EXCHANGE) each time
-// that one of some files is opened (inotify(7)), and then call then. Stop ends that and
-// returns how many exchanges there were.
+// Exchanging makes a stranger exchange two names (renameat2(2), RENAME_EXCHANGE) each time that one
+// of the files is opened (inotify(7)), and then call then. stop ends that and returns the number of
+// exchanges.
 func Exchanging(t *testing.T, a, b string, then func(), files ...string) (stop func() int) {
 	t.Helper()
 	return exchanging(t, files, unix.IN_OPEN, func() (n int, err error) {
@@ -78,8 +77,8 @@ func Exchanging(t *testing.T, a, b string, then func(), files ...string) (stop f
 	})
 }
 
-// ExchangingAll makes a stranger exchange every name in a directory for a link there. It does so
-// each time that something was made, opened or read there.
+// ExchangingAll makes a stranger exchange every name in a directory for a link, each time that
+// something was made, opened or read in it.
 func ExchangingAll(t *testing.T, dir, link string) (stop func() int) {
 	t.Helper()
 	return exchanging(t, []string{dir}, unix.IN_CREATE|unix.IN_MOVED_TO|unix.IN_OPEN|unix.IN_ATTRIB, func() (n int, err error) {
@@ -97,7 +96,7 @@ func ExchangingAll(t *testing.T, dir, link string) (stop func() int) {
 	})
 }
 
-// exchange returns how many exchanges succeeded: a name may be gone, or root's.
+// exchange returns the number of successful exchanges: a name may be gone, or root's.
 func exchange(a, b string) (n int, err error) {
 	err = unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
 	switch {
@@ -162,7 +161,7 @@ func watch(files []string, events uint32) (fd int, err error) {
 	return fd, err
 }
 
-// goesOn waits for an event, and reports whether stop was not called before.
+// goesOn waits for an event, and reports whether it came before stop.
 func goesOn(stop, watched int) bool {
 	fds := []unix.PollFd{{Fd: int32(stop), Events: unix.POLLIN}, {Fd: int32(watched), Events: unix.POLLIN}}
 	for {
@@ -176,14 +175,14 @@ func goesOn(stop, watched int) bool {
 	return fds[0].Revents == 0
 }
 
-// A Lure is a directory of a stranger. Each time that it, or something in it, is opened, the
-// stranger exchanges it for a link to a directory of root. Both have a file of the same name.
+// A Lure is a directory of a stranger. Each time that it, or a file in it, is opened, the stranger
+// exchanges it for a link to a directory of root. Both have a file of the same name.
 type Lure struct{ Dir, File, Victim string }
 
-// Mine is what the victim has in its file.
+// Mine is the content of the victim's file.
 const Mine = "mine"
 
-// Shortened is a tenth of the rounds for a short test.
+// Shortened returns a tenth of the rounds in a short test.
 func Shortened(rounds int) int {
 	if testing.Short() {
 		return rounds / 10
@@ -191,8 +190,9 @@ func Shortened(rounds int) int {
 	return rounds
 }
 
-// Exchanges counts rounds in which a stranger is to exchange a directory: so many, and more until
-// it did in half as many. On a busy machine a round may be over before the stranger runs.
+// Exchanges yields rounds in which a stranger should exchange a directory: the given number, and
+// more until half as many exchanges were made. On a busy machine a round may end before the
+// stranger runs.
 func Exchanges(t *testing.T, rounds int, exchanged *int) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		i := 0
@@ -208,8 +208,8 @@ func Exchanges(t *testing.T, rounds int, exchanged *int) iter.Seq[int] {
 	}
 }
 
-// Lured runs do in rounds, each with a lure of its own; wait returns when the directory was
-// exchanged again. The victim's file must not change.
+// Lured runs do in rounds, each with a Lure of its own; wait returns when the directory was
+// exchanged back. The victim's file must not change.
 func Lured(t *testing.T, theirs string, do func(l Lure, wait func())) {
 	t.Helper()
 	rounds, lost, exchanged := Shortened(AttackRounds), 0, 0

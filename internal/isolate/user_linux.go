@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// User runs a test as an ordinary user, where root runs the tests in a child process.
+// User runs a test as an ordinary user. If root runs the tests, it does so in a child process.
 func User(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
 	if os.Geteuid() != 0 {

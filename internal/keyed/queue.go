@@ -6,14 +6,13 @@ import (
 	"sync"
 )
 
-// A Queue lets one goroutine at a time through for each key, in the order in which they
-// queued. Its user files has two kinds of keys. A path is a key, so that calls of one path
-// keep their order. A file that is being written is one too: two paths of one file (a hard
-// link, a symbolic link) must not mix their bytes. A goroutine queues for its path first
-// and for its file second, never the other way round.
+// A Queue admits one goroutine at a time for each key, in the order in which they queued. Its user
+// files has two kinds of keys. A path is a key, so that calls of one path keep their order. A file
+// in writing is one too: two paths of one file (a hard link, a symbolic link) must not mix their
+// bytes. A goroutine queues for its path first and for its file second, never the other way round.
 type Queue struct {
 	mu   sync.Mutex
-	Last map[Key]*Ticket // of each queue
+	Last map[Key]*Ticket // the last Ticket of each key
 }
 
 // A Key is a path, or a file's device and inode.
@@ -26,7 +25,7 @@ type Key struct {
 type Ticket struct {
 	key           Key
 	before, after *Ticket       // the neighbours; before is nil for the first
-	First         chan struct{} // closed when it becomes the first; nil if it was from the start
+	First         chan struct{} // closed when the Ticket becomes the first; nil if it was at Join
 }
 
 // Join takes the next place for a key.
@@ -44,8 +43,8 @@ func (t *Queue) Join(k Key, mine *Ticket) {
 	t.Last[k] = mine
 }
 
-// Await waits for the first place. If ctx ends before that it returns the cause,
-// and Leave must still be called.
+// Await waits for the first place. If ctx ends before that, it returns the context's cause, and
+// Leave must still be called.
 func (t *Queue) Await(ctx context.Context, mine *Ticket) error {
 	if mine.First == nil {
 		return nil
@@ -63,7 +62,7 @@ func (t *Queue) Leave(mine *Ticket) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	before, after := mine.before, mine.after
-	mine.before, mine.after = nil, nil // a kept ticket must not keep its neighbours
+	mine.before, mine.after = nil, nil // a kept Ticket must not keep its neighbours alive
 	if before != nil {
 		before.after = after
 	}

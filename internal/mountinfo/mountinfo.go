@@ -1,7 +1,6 @@
 // Package mountinfo reads the list of mounts that Linux keeps for every process,
-// /proc/pid/mountinfo: see proc_pid_mountinfo(5), and fs/proc_namespace.c of the
-// kernel, which writes it. One space stands between two fields, and nothing else
-// does: what other white space a name has in it is a part of the name.
+// /proc/pid/mountinfo: see proc_pid_mountinfo(5), and fs/proc_namespace.c of the kernel, which
+// writes it. Two fields are separated by one space; any other white space is part of a name.
 package mountinfo
 
 import (
@@ -13,27 +12,27 @@ import (
 	"strings"
 )
 
-// Path is the list of the mounts that this process sees.
+// Path is the list of the mounts of this process.
 const Path = "/proc/self/mountinfo"
 
 // A Mount is one line of the list, with its escapes undone.
 type Mount struct {
-	ID       int      // that of a descriptor is mnt_id in its fdinfo
-	Parent   int      // the ID of the mount that this one is on, which need not be in the list
+	ID       int      // a descriptor's fdinfo has it as mnt_id
+	Parent   int      // the ID of the mount below this one; it may be missing in the list
 	Device   string   // major:minor of the file system, as in stat(2)
-	Root     string   // the directory of the file system that is mounted; "/" unless it is a bind mount
-	Point    string   // where it is mounted, as seen from this process's root
-	Options  []string // of this mount
-	Optional []string // such as shared:12 and master:7: how mounts spread from here, mount_namespaces(7)
+	Root     string   // the mounted directory of the file system; "/" unless it is a bind mount
+	Point    string   // the mount point, as seen from this process's root
+	Options  []string // the mount's options
+	Optional []string // propagation of mounts, such as shared:12 and master:7: mount_namespaces(7)
 	Kind     string   // file system type, with its subtype: fuse.sshfs
 	Source   string   // such as /dev/sda1; the argument of mount(2), which may be empty
-	Super    []string // options of the file system, separated before their escapes were undone: a comma in one is its own
+	Super    []string // the file system's options, split before unescaping: a comma in one is its own
 }
 
-// Read reads what is mounted, in the order of the list: of two mounts on one
-// point, the later one hides the earlier. After an error it returns the mounts
-// that it could read. It waits for nothing but memory and the kernel's list of
-// mounts, and may be called concurrently. Systems other than Linux have no list.
+// Read reads the mounts, in the order of the list: of two mounts on one point, the later one hides
+// the earlier. After an error it returns the mounts that it could read. It may be called
+// concurrently, and blocks only on memory and the kernel's list. Systems other than Linux have no
+// list.
 func Read() ([]Mount, error) {
 	text, err := os.ReadFile(Path)
 	if err != nil {
@@ -64,8 +63,8 @@ func ParseAll(text string) ([]Mount, error) {
 	return all, first
 }
 
-// fixed is how many fields a line has before the optional ones, and tail how many
-// there are from the "-" that ends these.
+// fixed is the number of fields before the optional ones, and tail the number from the "-" that
+// ends these.
 const (
 	fixed = 6
 	tail  = 4
@@ -131,9 +130,8 @@ func options(text string) []string {
 	return all
 }
 
-// Unescape undoes what the kernel does to names in this list and in others
-// (/proc/swaps): \040 stands for the byte of that octal number. Any other
-// backslash is one.
+// Unescape undoes the kernel's escapes of names in this list and in others (/proc/swaps): \040 is
+// the byte of that octal number. Any other backslash is literal.
 func Unescape(s string) string {
 	var b strings.Builder
 	for {
@@ -154,8 +152,8 @@ func Unescape(s string) string {
 	return b.String() + s
 }
 
-// EscapeOption writes an option of [Mount.Super] as the kernel does, so that it
-// can stand in a list of options: seq_show_option in include/linux/seq_file.h.
+// EscapeOption escapes an option of [Mount.Super] as the kernel does, for a list of options:
+// seq_show_option in include/linux/seq_file.h.
 func EscapeOption(option string) string { return escape(option, ", \t\n\\") }
 
 // escape writes each byte of s that is in special as its octal number.

@@ -1,8 +1,8 @@
-// Package panictest has what tests of panics share. It is for tests only.
+// Package panictest has helpers for tests of panics. It is for tests only.
 package panictest
 
-// Caught calls f in a goroutine of its own and returns its error, what it panicked
-// with, and whether it came back in neither way.
+// Caught calls f in a goroutine of its own. It returns f's error, its panic value, and whether f
+// ended its goroutine in another way.
 func Caught(f func() error) (cause any, exited bool, err error) {
 	done := make(chan struct{})
 	go func() {

@@ -1,6 +1,6 @@
-// Package policies has the cases that tests and proofs of a Writer run: a policy, and the shape
-// of the calls that write. There are hundreds of combinations, and most faults need two
-// choices to meet. So Pairs returns a few dozen cases in which every pair of choices meets.
+// Package policies has the cases that tests and proofs of a Writer run: a policy, and the shape of
+// the writing calls. There are hundreds of combinations, and most faults need two choices to meet.
+// So Pairs returns a few dozen cases that cover every pair of choices.
 package policies
 
 import (
@@ -9,11 +9,11 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// A Shape says how a case's bytes are written.
+// A Shape is the way in which a case writes its bytes.
 type Shape string
 
 const (
-	Small   Shape = "small"   // records that are smaller than the buffer, or of some bytes without one
+	Small   Shape = "small"   // records smaller than the buffer, or of some bytes without one
 	Large   Shape = "large"   // Writes that bypass memory
 	Mixed   Shape = "mixed"   // both
 	Enqueue Shape = "enqueue" // Enqueue and WaitDurable in place of Write
@@ -28,9 +28,9 @@ type Case struct {
 // String returns the policy's text and the shape.
 func (c Case) String() string { return c.Policy.String() + "/" + string(c.Shape) }
 
-// The choices. Buffers and limits are so small that some hundred bytes meet every limit; the
-// limit of a sync by bytes lies between the two buffers. The file is no slower than the
-// periods in an ordinary run.
+// The choices. Buffers and limits are small: a few hundred bytes reach every limit, and the limit
+// of a sync by bytes lies between the two buffers. In an ordinary run the file is no slower than
+// the periods.
 var (
 	flushes = []holdfast.Policy{
 		{},
@@ -51,10 +51,9 @@ var (
 	shapes  = []Shape{Small, Large, Mixed, Enqueue}
 )
 
-// Pairs returns cases in which every two choices meet that a valid policy can have together. To
-// have no limits of a flush is a choice only with a buffer. It is the greedy cover: of all valid
-// combinations, always the first that has the most pairs that are still missing. The order is
-// the same in each run.
+// Pairs returns cases that cover every pair of choices that a valid policy can have together. "No
+// limits of a flush" is a choice only with a buffer. It is the greedy cover: it always takes the
+// first valid combination with the most missing pairs. The order is the same in each run.
 func Pairs() (cases []Case) {
 	type pair struct{ a, b any }
 	var all []Case

@@ -2,9 +2,9 @@ package racetest
 
 import "runtime/debug"
 
-// Least returns the least of up to ten counts, and the first that is at most enough. A count of
-// allocations is of the whole process: now and then another goroutine's are in it. No garbage is
-// collected meanwhile, because that empties the pools.
+// Least returns the least of up to ten counts, or the first that is at most enough. A count of
+// allocations covers the whole process, and sometimes another goroutine allocates. The garbage
+// collector is off meanwhile, because it empties the pools.
 func Least(enough float64, count func() float64) float64 {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	least := count()

@@ -1,4 +1,4 @@
-// Package retry says which failed call may be made again, and after which pause.
+// Package retry decides which failed calls are retried, and after which pause.
 package retry
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/handles"
 )
 
-// An Op is a call of a disk, by the name that a [files.Error] has for it.
+// An Op is a call of a disk, under its name in a [files.Error].
 type Op string
 
 const (
@@ -34,21 +34,22 @@ const (
 	OpSetAttribute   Op = "set attribute"
 )
 
-// A remedy is what is done about a call that failed.
+// A remedy is the reaction to a failed call.
 type remedy int8
 
 const (
-	GiveUp     remedy = iota // the call would fail again, or must not be made again
-	atOnce                   // it is made again at once
-	afterPause               // it is made again after a pause
-	AfterSpare               // it is made again at once if a descriptor can be spared, else after a pause
+	GiveUp     remedy = iota // the call would fail again, or must not be repeated
+	atOnce                   // retry at once
+	afterPause               // retry after a pause
+	AfterSpare               // retry at once if a descriptor can be closed, else after a pause
 )
 
-// RemedyFor returns what may be done about an error of op. Nothing else decides that; a test
-// compares the table in docs/files.md with it.
+// RemedyFor returns the remedy for an error of op. Nothing else decides that; a test compares the
+// table in docs/files.md with it.
 func RemedyFor(op Op, err error) remedy {
-	// After a failed sync the kernel has dropped what it could not write, and the next
-	// sync reports success for it. After a failed close the descriptor is no longer ours.
+	// After a failed sync the kernel has dropped the bytes that it could not write, and the next
+	// sync reports success for them. After a failed close the descriptor may belong to another
+	// file.
 	if op == OpSync || op == OpClose {
 		return GiveUp
 	}
@@ -57,31 +58,31 @@ func RemedyFor(op Op, err error) remedy {
 		return GiveUp
 	}
 	switch errno {
-	case syscall.EINTR: // a signal came before anything was done
+	case syscall.EINTR: // a signal interrupted the call before it did anything
 		return atOnce
 	case syscall.EMFILE, syscall.ENFILE: // other processes may close theirs
 		return AfterSpare
-	case syscall.ENOSPC, syscall.EDQUOT, // room may be made
-		syscall.ENOMEM, syscall.ENOBUFS, // as may the kernel
+	case syscall.ENOSPC, syscall.EDQUOT, // space may become free
+		syscall.ENOMEM, syscall.ENOBUFS, // also in the kernel
 		syscall.EAGAIN: // the pipe may get a reader, or the lease on the file may end
 		return afterPause
-	case syscall.EBUSY: // the name is in use, and nothing was done
+	case syscall.EBUSY: // the name is in use, and the call did nothing
 		if op != OpWrite {
 			return afterPause
 		}
 	case syscall.EIO, syscall.ETIMEDOUT:
-		// A path may be read on a second try. Other calls may have been done in part, and no
+		// A second lookup of a path may succeed. Other calls may have been done in part, and no
 		// byte may be written twice.
 		if op == OpOpen || op == OpStat || op == OpResolve {
 			return afterPause
 		}
 	}
-	// Among these is ESTALE: the kernel itself has looked the path up anew, and a
-	// descriptor stays stale.
+	// One of these is ESTALE: the kernel has already looked the path up again, and a descriptor
+	// stays stale.
 	return GiveUp
 }
 
-// errnoOf finds the system's error number in an error.
+// errnoOf returns the system's error number in an error.
 func errnoOf(err error) (syscall.Errno, bool) {
 	if errno, ok := err.(syscall.Errno); ok {
 		return commonErrno(errno), true
@@ -89,17 +90,17 @@ func errnoOf(err error) (syscall.Errno, bool) {
 	return wrappedErrno(err)
 }
 
-// wrappedErrno is a function of its own because As makes its target take memory.
+// wrappedErrno is a separate function because the target of As escapes to the heap.
 func wrappedErrno(err error) (errno syscall.Errno, ok bool) {
 	ok = errors.As(err, &errno)
 	return commonErrno(errno), ok
 }
 
-// Limits are how often a call is made again, and after which pauses. 0 is the default.
+// Limits bound the retries of a call and their pauses. 0 is the default.
 type Limits struct {
-	Attempts int           // for each call, the first included
+	Attempts int           // the most attempts of a call, including the first
 	Base     time.Duration // the longest first pause
-	Cap      time.Duration // the longest of all
+	Cap      time.Duration // the longest pause
 }
 
 // The defaults of limits.
@@ -116,8 +117,8 @@ func (l Limits) WithDefaults() Limits {
 	return l
 }
 
-// A Tries counts how often the calls for one file were made. It is used like this,
-// and takes no memory of its own:
+// A Tries counts the attempts of the calls for one file. It is used like this, and
+// allocates nothing:
 //
 //	t := f.tries()
 //	for {
@@ -128,31 +129,29 @@ func (l Limits) WithDefaults() Limits {
 //	}
 //	t.progress()
 //
-// Attempts is for each call: progress begins with the next one, or with the rest
-// of a write that was cut short.
+// Attempts bounds each call: progress begins the next call, or the rest of a short write.
 type Tries struct {
 	Limits  Limits                                      // with their defaults filled in
-	Handles *handles.Cache                              // what may be able to spare a descriptor, or nil
-	Retries *atomic.Int64                               // of all files: how often a call was made again after a pause, or nil
-	Paused  func(op Op, err error, pause time.Duration) // is called before each pause; or nil
+	Handles *handles.Cache                              // may close an idle descriptor; or nil
+	Retries *atomic.Int64                               // counts the retries after a pause, of all files; or nil
+	Paused  func(op Op, err error, pause time.Duration) // called before each pause; or nil
 
-	paused int // how often the present call was made again after a pause
-	atOnce int // and in a row without one
-	all    int // how often any call was made again after a pause
+	paused int // retries of the current call after a pause
+	atOnce int // retries in a row without a pause
+	all    int // retries of all calls after a pause
 }
 
-// mostAtOnce bounds how often in a row a call is made again without a pause, in
-// case that signals never end.
+// mostAtOnce bounds the retries in a row without a pause, in case signals never end.
 const mostAtOnce = 1000
 
-// Attempts returns how often the file was tried: once, and once for each pause.
+// Attempts returns the number of attempts for the file: one, plus one for each pause.
 func (t *Tries) Attempts() int { return 1 + t.all }
 
-// Progress records that the call has done something.
+// Progress records that the call has succeeded, or done a part.
 func (t *Tries) Progress() { t.paused, t.atOnce = 0, 0 }
 
-// Again reports whether to make the failed call of op again now; *err is its error. It may
-// pause first. If ctx ends meanwhile, Again joins the cause to *err.
+// Again reports whether to retry the failed call of op now; *err is its error. It may pause first.
+// If ctx ends meanwhile, Again joins the context's cause to *err.
 func (t *Tries) Again(ctx context.Context, op Op, err *error) bool {
 	remedy := RemedyFor(op, *err)
 	if remedy == GiveUp {
@@ -169,7 +168,7 @@ func (t *Tries) Again(ctx context.Context, op Op, err *error) bool {
 	return t.pause(ctx, op, err)
 }
 
-// Insist makes a call of op as often as it takes. It is for calls that are rare.
+// Insist makes a call of op until it succeeds or the retries end. It is for rare calls.
 func (t *Tries) Insist(ctx context.Context, op Op, call func() error) error {
 	for {
 		err := call()
@@ -206,9 +205,8 @@ func (t *Tries) pause(ctx context.Context, op Op, err *error) bool {
 	return true
 }
 
-// pause returns how long to wait after n retries. It is Base doubled n times, at most Cap,
-// and of that a random part, more than a half. So the callers that one full disk stopped do
-// not all come back at once.
+// pause returns the pause after n retries: Base doubled n times, at most Cap, and of that a random
+// part above a half. So the callers that one full disk stopped don't all come back at once.
 func (l Limits) pause(n int) time.Duration {
 	d := min(l.Base, l.Cap)
 	for ; n > 0 && d < l.Cap; n-- {

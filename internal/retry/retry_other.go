@@ -4,5 +4,5 @@ package retry
 
 import "syscall"
 
-// commonErrno returns the number that all systems share for an error.
+// commonErrno returns the number itself: only Windows has its own.
 func commonErrno(errno syscall.Errno) syscall.Errno { return errno }

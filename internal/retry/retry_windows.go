@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// commonErrno returns the number that all systems share for an error.
+// commonErrno maps an error number of Windows to the common one.
 func commonErrno(errno syscall.Errno) syscall.Errno {
 	switch errno {
 	case windows.ERROR_DISK_FULL, windows.ERROR_HANDLE_DISK_FULL:
@@ -20,7 +20,7 @@ func commonErrno(errno syscall.Errno) syscall.Errno {
 	case windows.ERROR_NO_SYSTEM_RESOURCES:
 		return syscall.ENOBUFS
 	case windows.ERROR_SHARING_VIOLATION, windows.ERROR_LOCK_VIOLATION, windows.ERROR_BUSY:
-		return syscall.EBUSY // a scanner or an indexer looks at the file
+		return syscall.EBUSY // a scanner or an indexer has the file open
 	case windows.ERROR_SEM_TIMEOUT:
 		return syscall.ETIMEDOUT
 	case windows.ERROR_IO_DEVICE, windows.ERROR_CRC:

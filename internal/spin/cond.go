@@ -2,8 +2,8 @@ package spin
 
 import "sync"
 
-// A Cond is a sync.Cond of a Mutex, L, that takes its memory when the first goroutine waits. All
-// calls are made with the lock.
+// A Cond is a sync.Cond on a Mutex L that allocates when the first goroutine waits. All calls are
+// made with the lock.
 type Cond struct {
 	L    *Mutex
 	made *sync.Cond

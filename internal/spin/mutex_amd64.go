@@ -2,10 +2,9 @@
 
 package spin
 
-// Unlock releases the lock with a plain store: on amd64 every store releases
-// (Intel SDM vol. 3, 9.2.2). The store of sync/atomic is an XCHG, which waits until
-// all earlier stores have drained. The call is assembly, so the compiler moves nothing
-// past it.
+// Unlock releases the lock with a plain store: on amd64 every store has release order (Intel SDM
+// vol. 3, 9.2.2). A store of sync/atomic is an XCHG, which waits until all earlier stores have
+// drained. The function is assembly, so the compiler moves no access past it.
 func (m *Mutex) Unlock() { unlock(m) }
 
 // unlock jumps to unlockLater if m.queued is set.

@@ -1,5 +1,4 @@
-// Package stoptest stops file systems of a test's own, as a power cut does. It is for
-// tests only.
+// Package stoptest stops a test's own file systems, as a power cut does. It is for tests only.
 package stoptest
 
 import (
@@ -13,8 +12,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/volume"
 )
 
-// Each runs a test on file systems that it may stop, for each in a process of its own that
-// runs the same test.
+// Each runs a test on each kind of file system, in a process of its own that runs the same test and
+// may stop the file system.
 func Each(t *testing.T, test func(s *FileSystem)) {
 	for _, kind := range []string{"ext4", "xfs"} {
 		t.Run(kind, func(t *testing.T) {
@@ -35,7 +34,7 @@ func Kind(t *testing.T, name string) volume.Kind {
 	return kinds[0]
 }
 
-// A FileSystem is a file system of its own, which the test stops.
+// A FileSystem is a file system for one test, which may stop it.
 type FileSystem struct {
 	T *testing.T
 	*volume.Volume
@@ -50,12 +49,12 @@ func stopFileSystem(t *testing.T, kind string, test func(s *FileSystem)) {
 		t.Fatal(err)
 	}
 	s := &FileSystem{t, v}
-	defer func() { // which also checks that the journal has left nothing undone
+	defer func() { // this also checks that the journal was replayed
 		if err := v.Close(); err != nil {
 			t.Error(err)
 		}
 	}()
-	unix.Sync() // with little left to be written, batches are synced as a whole
+	unix.Sync() // with few dirty pages, batches use syncfs
 	test(s)
 }
 

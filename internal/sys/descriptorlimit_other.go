@@ -2,5 +2,5 @@
 
 package sys
 
-// DescriptorLimit says that no limit is known. Windows has none but memory.
+// DescriptorLimit reports no limit. On Windows only memory limits descriptors.
 func DescriptorLimit() (n int, ok bool) { return 0, false }

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// DescriptorLimit returns how many descriptors this process may have open:
-// RLIMIT_NOFILE, the soft one, which Go raises to the hard one at the start.
+// DescriptorLimit returns the most descriptors that this process may have open: the soft
+// RLIMIT_NOFILE, which Go raises to the hard one at the start.
 func DescriptorLimit() (n int, ok bool) {
 	var l unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil {

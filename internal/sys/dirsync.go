@@ -4,6 +4,6 @@ package sys
 
 import "os"
 
-// SyncDir makes the names in the open directory d durable: fsync(2), which the
-// standard asks for in addition to the file's own.
+// SyncDir makes the names in the open directory d durable: fsync(2), which POSIX requires in
+// addition to the file's own.
 func SyncDir(d *os.File) error { return d.Sync() }

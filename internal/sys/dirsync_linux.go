@@ -2,9 +2,8 @@ package sys
 
 import "os"
 
-// SyncDir makes the names in the open directory d durable: fsync(2), which the
-// standard asks for in addition to the file's own. It fails, too, if the file system
-// has stopped.
+// SyncDir makes the names in the open directory d durable: fsync(2), which POSIX requires in
+// addition to the file's own. It also fails if the file system has stopped.
 func SyncDir(d *os.File) error {
 	raw, err := d.SyscallConn()
 	if err != nil {

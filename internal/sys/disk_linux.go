@@ -8,17 +8,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Disk makes the system calls that write files, each once. The caller goes on after an
+// A Disk makes the system calls that write files, each once. The caller continues after an
 // interrupted call (EINTR) and a short write. It has no state; any goroutine may call any method.
-// Errors are what the kernel said, a [syscall.Errno]. No call allocates, but SyncAll, SyncsAll and
-// Resolve may.
+// Errors are the kernel's, a [syscall.Errno]. No call allocates, except SyncAll, SyncsAll and
+// Resolve.
 //
-// Package os is not used because it makes up to five further system calls for
-// each file that it opens, for the poller, and allocates.
+// It does not use package os, which makes up to five more system calls for each file that it opens,
+// for the poller, and allocates.
 type Disk struct{}
 
-// pointer returns where the kernel finds the path. The zero Name is the empty
-// path, which the kernel knows no file by.
+// pointer returns a pointer to the path for the kernel. The zero Name is the empty path, which no
+// file has.
 func (n Name) pointer() *byte {
 	if n == "" {
 		return unsafe.StringData("\x00")
@@ -33,7 +33,7 @@ func errnoError(e syscall.Errno) error {
 	return nil
 }
 
-// atCwd is the directory for a path that is no name of an open directory.
+// atCwd as a directory means that the name is a path.
 const atCwd = AtCwd
 
 func openat(dir int, name Name, flag int, perm uint32) (int, error) {
@@ -45,20 +45,19 @@ func openat(dir int, name Name, flag int, perm uint32) (int, error) {
 	return int(fd), nil
 }
 
-// OpenDir opens a directory for the calls that take one, and for Sync and SyncAll.
+// OpenDir opens a directory for calls that take one, and for Sync and SyncAll.
 func (Disk) OpenDir(path Name) (fd int, err error) {
 	return openat(atCwd, path, os.O_RDONLY|unix.O_DIRECTORY, 0)
 }
 
-// OpenFile opens a file of a directory for writing, with flags of package os, and
-// NoFollow, and the permissions of a new one before umask. It never waits: a pipe that no process
-// reads is ENXIO, and a full one EAGAIN when it is written to. With files of a
-// disk O_NONBLOCK changes nothing.
+// OpenFile opens a file in a directory for writing, with flags of package os and NoFollow, and the
+// permissions of a new file before umask. It never waits: a pipe without a reader is ENXIO, and a
+// write to a full one EAGAIN. For files on a disk O_NONBLOCK changes nothing.
 func (Disk) OpenFile(dir int, name Name, flag int, perm uint32) (fd int, err error) {
 	return openat(dir, name, flag|unix.O_NONBLOCK, perm)
 }
 
-// Write writes what the kernel takes of p in one call.
+// Write writes p in one call, which may take fewer bytes.
 func (Disk) Write(fd int, p []byte) (n int, err error) {
 	r, _, e := syscall.Syscall(unix.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)))
 	if e != 0 {
@@ -70,8 +69,8 @@ func (Disk) Write(fd int, p []byte) (n int, err error) {
 // Truncate sets a file's size.
 func (Disk) Truncate(fd int, size int64) error { return syscall.Ftruncate(fd, size) }
 
-// Sync makes a file's bytes, or a directory's names, durable: fsync(2). It fails, too, if the
-// file system has stopped.
+// Sync makes a file's bytes, or a directory's names, durable: fsync(2). It also fails if the file
+// system has stopped.
 func (Disk) Sync(fd int) error {
 	if err := syscall.Fsync(fd); err != nil {
 		return err
@@ -79,8 +78,8 @@ func (Disk) Sync(fd int) error {
 	return stopped(fd)
 }
 
-// Datasync makes a file's bytes durable, and of the rest what it takes to read
-// them: fdatasync(2). It fails, too, if the file system has stopped.
+// Datasync makes a file's bytes, and the metadata to read them, durable: fdatasync(2). It also
+// fails if the file system has stopped.
 func (Disk) Datasync(fd int) error {
 	if err := syscall.Fdatasync(fd); err != nil {
 		return err
@@ -88,8 +87,8 @@ func (Disk) Datasync(fd int) error {
 	return stopped(fd)
 }
 
-// Close closes a descriptor. Linux has given the number away even when it says
-// that it was interrupted, so a second close could hit another file.
+// Close closes a descriptor. Linux frees the number even if the call was interrupted, so a second
+// close could hit another file.
 func (Disk) Close(fd int) error {
 	if _, _, e := syscall.Syscall(unix.SYS_CLOSE, uintptr(fd), 0, 0); e != unix.EINTR {
 		return errnoError(e)
@@ -97,8 +96,8 @@ func (Disk) Close(fd int) error {
 	return nil
 }
 
-// Rename gives a file of a directory another name there, at which it replaces what
-// there is. (renameat2(2), because newer processors have no renameat.)
+// Rename renames a file in a directory, and replaces a file of the new name. (renameat2(2), because
+// newer processors have no renameat.)
 func (Disk) Rename(dir int, from, to Name) error {
 	_, _, e := syscall.Syscall6(unix.SYS_RENAMEAT2, uintptr(dir), uintptr(unsafe.Pointer(from.pointer())),
 		uintptr(dir), uintptr(unsafe.Pointer(to.pointer())), 0, 0)
@@ -111,20 +110,20 @@ func (Disk) Remove(dir int, name Name) error {
 	return errnoError(e)
 }
 
-// Stat says what a name of a directory is; of a symbolic link, that it is one.
+// Stat returns the attributes of a name in a directory, and of a symbolic link itself.
 func (Disk) Stat(dir int, name Name) (Stat, error) {
 	return stat(dir, name, unix.AT_SYMLINK_NOFOLLOW)
 }
 
-// StatPath says what a path is; it follows symbolic links.
+// StatPath returns the attributes of a path; it follows symbolic links.
 func (Disk) StatPath(path Name) (Stat, error) { return stat(atCwd, path, 0) }
 
-// StatFD says what an open file or directory is.
+// StatFD returns the attributes of an open file or directory.
 func (Disk) StatFD(fd int) (Stat, error) { return stat(fd, "", unix.AT_EMPTY_PATH) }
 
-// stat asks for no times. After stat(2) and fstat(2), which do, the next write changes the inode
-// (multigrain timestamps, Linux 6.13). An append of 128 bytes by RWF_DSYNC then takes 180 µs in place
-// of 120 on ext4 without a journal.
+// stat asks for no times. stat(2) and fstat(2) do, and after them the next write changes the inode
+// (multigrain timestamps, Linux 6.13): an append of 128 bytes by RWF_DSYNC then takes 180 µs
+// instead of 120 on ext4 without a journal.
 func stat(dir int, name Name, flags int) (Stat, error) {
 	const fields = unix.STATX_TYPE | unix.STATX_MODE | unix.STATX_NLINK | unix.STATX_UID | unix.STATX_GID |
 		unix.STATX_INO | unix.STATX_SIZE | unix.STATX_BLOCKS
@@ -133,8 +132,8 @@ func stat(dir int, name Name, flags int) (Stat, error) {
 	return newStat(&s), err
 }
 
-// statx is statx(2). Where there is no such call (before Linux 4.11, or by a filter) it is
-// fstatat(2), which reports no attributes.
+// statx is statx(2). Before Linux 4.11, or under a filter, it is fstatat(2), which reports no
+// attributes.
 func statx(dir int, name Name, flags, fields int, s *unix.Statx_t) error {
 	_, _, e := syscall.Syscall6(unix.SYS_STATX, uintptr(dir), uintptr(unsafe.Pointer(name.pointer())), uintptr(flags),
 		uintptr(fields), uintptr(unsafe.Pointer(s)), 0)
@@ -169,15 +168,15 @@ func newStat(s *unix.Statx_t) Stat {
 	}
 }
 
-// Chmod sets a file's permissions; umask does not count.
+// Chmod sets a file's permissions, without umask.
 func (Disk) Chmod(fd int, perm uint32) error { return syscall.Fchmod(fd, perm) }
 
 // Chown sets the owner of a file.
 func (Disk) Chown(fd int, uid, gid uint32) error { return syscall.Fchown(fd, int(uid), int(gid)) }
 
-// Mkdir makes a directory, with these permissions before umask.
+// Mkdir makes a directory with the given permissions, before umask.
 func (Disk) Mkdir(path Name, perm uint32) error {
-	dir := atCwd // a variable: the constant does not fit
+	dir := atCwd // a variable, because the constant does not fit
 	_, _, e := syscall.Syscall(unix.SYS_MKDIRAT, uintptr(dir), uintptr(unsafe.Pointer(path.pointer())), uintptr(perm))
 	return errnoError(e)
 }

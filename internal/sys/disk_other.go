@@ -11,13 +11,12 @@ import (
 	"syscall"
 )
 
-// A Disk makes the system calls that write files, by package os. It has no state of
-// its own; any goroutine may call any method. Errors are what the system said.
-// The calls that take a directory go by the path under which it was opened.
+// A Disk makes the calls that write files, by package os. It has no state of its own; any goroutine
+// may call any method. Errors are the system's. Calls on a directory use the path under which it
+// was opened.
 type Disk struct{}
 
-// opened is this process's open files by the numbers that stand for them, as the
-// kernel has such a table for each process.
+// opened maps numbers to open files, like the kernel's table of descriptors for each process.
 var opened = struct {
 	mu    sync.Mutex
 	files map[int]*os.File
@@ -27,7 +26,7 @@ var opened = struct {
 func open(path string, flag int, perm uint32) (int, error) {
 	f, err := os.OpenFile(path, flag, fileMode(perm))
 	if flag&NoFollow != 0 && errors.Is(err, syscall.EMLINK) {
-		return -1, syscall.ELOOP // FreeBSD has its own error for a link that is not followed
+		return -1, syscall.ELOOP // FreeBSD has another error for a link that is not followed
 	}
 	if err != nil {
 		return -1, plainError(err)
@@ -67,7 +66,7 @@ func inDir(dir int, name Name, call func(path string) error) error {
 	})
 }
 
-// OpenDir opens a directory for the calls that take one, and for Sync.
+// OpenDir opens a directory for calls that take one, and for Sync.
 func (d Disk) OpenDir(path Name) (fd int, err error) {
 	fd, err = open(path.String(), os.O_RDONLY, 0)
 	if err != nil {
@@ -84,9 +83,8 @@ func (d Disk) OpenDir(path Name) (fd int, err error) {
 	return fd, nil
 }
 
-// OpenFile opens a file of a directory for writing, with flags of package os, and
-// NoFollow, and the permissions of a new one before umask. It does not wait for a
-// pipe's reader.
+// OpenFile opens a file in a directory for writing, with flags of package os and NoFollow, and the
+// permissions of a new file before umask. It does not wait for a pipe's reader.
 func (Disk) OpenFile(dir int, name Name, flag int, perm uint32) (fd int, err error) {
 	err = inDir(dir, name, func(path string) (err error) {
 		fd, err = open(path, flag|waitForNobody, perm)
@@ -112,8 +110,8 @@ func (Disk) Truncate(fd int, size int64) error {
 	return onFile(fd, func(f *os.File) error { return f.Truncate(size) })
 }
 
-// Sync makes a file's bytes, or a directory's names, durable. Where the system can't
-// sync directories there is nothing to do: see [SyncDir].
+// Sync makes a file's bytes, or a directory's names, durable. If the system can't sync directories,
+// it does nothing for one: see [SyncDir].
 func (Disk) Sync(fd int) error {
 	return onFile(fd, func(f *os.File) error {
 		info, err := f.Stat()
@@ -145,8 +143,7 @@ func (Disk) Close(fd int) error {
 	return plainError(f.Close())
 }
 
-// Rename gives a file of a directory another name there, at which it replaces what
-// there is.
+// Rename renames a file in a directory, and replaces a file of the new name.
 func (Disk) Rename(dir int, from, to Name) error {
 	return inDir(dir, from, func(path string) error {
 		return os.Rename(path, filepath.Join(filepath.Dir(path), to.String()))
@@ -156,7 +153,7 @@ func (Disk) Rename(dir int, from, to Name) error {
 // Remove removes a file's name from a directory.
 func (Disk) Remove(dir int, name Name) error { return inDir(dir, name, os.Remove) }
 
-// Stat says what a name of a directory is; of a symbolic link, that it is one.
+// Stat returns the attributes of a name in a directory, and of a symbolic link itself.
 func (Disk) Stat(dir int, name Name) (s Stat, err error) {
 	err = inDir(dir, name, func(path string) error {
 		s, err = statOf(os.Lstat(path))
@@ -165,10 +162,10 @@ func (Disk) Stat(dir int, name Name) (s Stat, err error) {
 	return s, err
 }
 
-// StatPath says what a path is; it follows symbolic links.
+// StatPath returns the attributes of a path; it follows symbolic links.
 func (Disk) StatPath(path Name) (Stat, error) { return statOf(os.Stat(path.String())) }
 
-// StatFD says what an open file or directory is.
+// StatFD returns the attributes of an open file or directory.
 func (Disk) StatFD(fd int) (s Stat, err error) {
 	err = onFile(fd, func(f *os.File) error {
 		s, err = statOf(f.Stat())
@@ -196,12 +193,12 @@ func (Disk) Chown(fd int, uid, gid uint32) error {
 	return onFile(fd, func(f *os.File) error { return chown(f, int(uid), int(gid)) })
 }
 
-// Mkdir makes a directory, with these permissions before umask.
+// Mkdir makes a directory with the given permissions, before umask.
 func (Disk) Mkdir(path Name, perm uint32) error {
 	return plainError(os.Mkdir(path.String(), fileMode(perm)))
 }
 
-// What st_mode holds beside the nine permissions, as in inode(7).
+// The bits of st_mode besides the nine permissions, as in inode(7).
 const (
 	setUser, setGroup, sticky = 0o4000, 0o2000, 0o1000
 

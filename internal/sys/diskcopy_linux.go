@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// OpenSource opens a file of a directory for reading. It never waits: a pipe is
-// opened though no process writes it. A symbolic link is followed only where the name is a
-// path, with AtCwd: in an open directory that is ELOOP.
+// OpenSource opens a file in a directory for reading. It never waits: a pipe is opened even without
+// a writer. It follows a symbolic link only if the name is a path, with AtCwd: in an open directory
+// a link is ELOOP.
 func (Disk) OpenSource(dir int, name Name) (fd int, err error) {
 	flags := os.O_RDONLY | unix.O_NONBLOCK
 	if dir != AtCwd {
@@ -23,21 +23,21 @@ func (Disk) OpenSource(dir int, name Name) (fd int, err error) {
 	return openat(dir, name, flags, 0)
 }
 
-// ReadAt reads what the kernel gives in one call: pread(2).
+// ReadAt reads in one call, which may return fewer bytes: pread(2).
 func (Disk) ReadAt(fd int, p []byte, at int64) (n int, err error) {
 	return transferred(unix.Pread(fd, p, at))
 }
 
-// WriteAt writes what the kernel takes in one call: pwrite(2).
+// WriteAt writes in one call, which may take fewer bytes: pwrite(2).
 func (Disk) WriteAt(fd int, p []byte, at int64) (n int, err error) {
 	return transferred(unix.Pwrite(fd, p, at))
 }
 
-// transferred turns the count of a failed call, which is -1, into 0.
+// transferred replaces the count -1 of a failed call by 0.
 func transferred(n int, err error) (int, error) { return max(n, 0), err }
 
-// Allocate gives a range of a file its room on the disk: fallocate(2). The file's
-// size grows with it if grow is set.
+// Allocate allocates a range of a file on the disk: fallocate(2). With grow the file's size grows
+// to its end.
 func (Disk) Allocate(fd int, at, n int64, grow bool) error {
 	mode := uint32(unix.FALLOC_FL_KEEP_SIZE)
 	if grow {
@@ -46,9 +46,9 @@ func (Disk) Allocate(fd int, at, n int64, grow bool) error {
 	return unix.Fallocate(fd, mode, at, n)
 }
 
-// AllocatesFaster reports whether it was measured that writing to a file is faster after its room
-// was allocated. It was so on ext4, whose delayed allocation then need not count every page. ext2
-// and ext3 have the same number, and no fallocate.
+// AllocatesFaster reports whether writing after allocation is faster on fd's file system, by
+// measurement. It is on ext4, whose delayed allocation then need not count every page. ext2 and
+// ext3 have the same number, and no fallocate.
 func (Disk) AllocatesFaster(fd int) bool {
 	var s unix.Statfs_t
 	return unix.Fstatfs(fd, &s) == nil && int64(uint32(s.Type)) == unix.EXT4_SUPER_MAGIC
@@ -57,10 +57,10 @@ func (Disk) AllocatesFaster(fd int) bool {
 // Clone makes a file share all bytes of another: ioctl_ficlone(2).
 func (Disk) Clone(to, from int) error { return unix.IoctlFileClone(to, from) }
 
-// SharesFaster reports whether it was measured that a file system shares the bytes of a
-// small file faster than it writes them. They share room that was never written, too. That is btrfs, where what
-// is written is put into its trees later, while the next files wait for these. A device that is not
-// anonymous, of major number 0, is none of btrfs, and fd is not asked.
+// SharesFaster reports whether sharing a small file's bytes is faster than writing them, by
+// measurement, on a file system that also shares allocated ranges never written. That is btrfs,
+// where written bytes are added to its trees later, while the next files wait. btrfs has an
+// anonymous device, with major number 0; for other devices fd is not asked.
 func (Disk) SharesFaster(fd int, device uint64) bool {
 	if unix.Major(device) != 0 {
 		return false
@@ -69,18 +69,16 @@ func (Disk) SharesFaster(fd int, device uint64) bool {
 	return unix.Fstatfs(fd, &s) == nil && int64(uint32(s.Type)) == unix.BTRFS_SUPER_MAGIC
 }
 
-// IsCold reports whether the page cache has nothing of a file, as far as cachestat(2)
-// knows, Linux 6.5: else false. Only the file's owner, or a user who may write it,
-// learns it. On overlayfs the pages are those of the file below, and each file seems to
-// be cold.
+// IsCold reports whether the page cache has no page of a file, by cachestat(2), Linux 6.5; without
+// it, false. Only the file's owner, or a user who may write it, may ask. On overlayfs the pages
+// belong to the lower file, and each file seems cold.
 func (Disk) IsCold(fd int) bool {
 	r, err := byCachestat(fd, math.MaxInt64)
 	return err == nil && r.Resident == 0
 }
 
-// CopiesRanges reports whether the file system of a file hands copy_file_range(2) on
-// to a server, which then need not send the bytes here and back: NFS 4.2, SMB, Ceph
-// and FUSE do (statfs(2), linux/magic.h).
+// CopiesRanges reports whether the file system of a file passes copy_file_range(2) on to a server,
+// so that the bytes need not travel: NFS 4.2, SMB, Ceph and FUSE do (statfs(2), linux/magic.h).
 func (Disk) CopiesRanges(fd int) bool {
 	var s unix.Statfs_t
 	if err := unix.Fstatfs(fd, &s); err != nil {
@@ -94,23 +92,23 @@ func (Disk) CopiesRanges(fd int) bool {
 	return false
 }
 
-// CopyRange copies in the kernel, at the same place of both files: copy_file_range(2).
+// CopyRange copies in the kernel, at the same offset of both files: copy_file_range(2).
 func (Disk) CopyRange(to, from int, at int64, n int) (int, error) {
 	in, out := at, at
 	return transferred(unix.CopyFileRange(from, &in, to, &out, n, 0))
 }
 
-// pipeSize is what a pipe of a splice holds: what a user may have without being
-// privileged (/proc/sys/fs/pipe-max-size, pipe(7)).
+// pipeSize is the size of a splice's pipe: the largest for an ordinary user
+// (/proc/sys/fs/pipe-max-size, pipe(7)).
 const pipeSize = 1 << 20
 
-// Pipe makes a pipe, as large as a user may have one.
+// Pipe makes a pipe of pipeSize if it can.
 func (Disk) Pipe() (r, w int, err error) {
 	var p [2]int
 	if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {
 		return -1, -1, err
 	}
-	_, _ = unix.FcntlInt(uintptr(p[0]), unix.F_SETPIPE_SZ, pipeSize) // it works as it is, too
+	_, _ = unix.FcntlInt(uintptr(p[0]), unix.F_SETPIPE_SZ, pipeSize) // the default size works too
 	return p[0], p[1], nil
 }
 
@@ -127,13 +125,13 @@ func (Disk) Splice(to int, toAt int64, from int, fromAt int64, n int) (int, erro
 	return transferred(int(moved), err)
 }
 
-// SeekData returns where data begins from at on; there is none: ENXIO.
+// SeekData returns the first byte of data from at on; ENXIO if there is none.
 func (Disk) SeekData(fd int, at int64) (int64, error) { return unix.Seek(fd, at, unix.SEEK_DATA) }
 
-// SeekHole returns where a hole begins from at on; one is behind the end of every file.
+// SeekHole returns the first byte of a hole from at on; every file ends in a hole.
 func (Disk) SeekHole(fd int, at int64) (int64, error) { return unix.Seek(fd, at, unix.SEEK_HOLE) }
 
-// What FS_IOC_FIEMAP takes: linux/fiemap.h, and Documentation/filesystems/fiemap.rst.
+// The arguments of FS_IOC_FIEMAP: linux/fiemap.h, and Documentation/filesystems/fiemap.rst.
 const (
 	fiemapCall       = 0xc020660b // _IOWR('f', 11, struct fiemap)
 	fiemapLast       = 0x1
@@ -155,8 +153,8 @@ type fiemap struct {
 	extent                 [fiemapSomeAtOnce]fiemapExtent
 }
 
-// Unwritten appends the ranges from at on that have room on the disk and were not
-// written since. It goes on at next, which is -1 at the end of the file.
+// Unwritten appends the ranges from at on that are allocated and were never written. The next call
+// begins at next, which is -1 at the end of the file.
 func (Disk) Unwritten(fd int, at int64, to []Range) (ranges []Range, next int64, err error) {
 	m := fiemap{start: uint64(at), length: math.MaxUint64 - uint64(at), extents: fiemapSomeAtOnce}
 	if _, _, e := syscall.Syscall(unix.SYS_IOCTL, uintptr(fd), fiemapCall, uintptr(unsafe.Pointer(&m))); e != 0 {
@@ -176,27 +174,26 @@ func (Disk) Unwritten(fd int, at int64, to []Range) (ranges []Range, next int64,
 	return to, next, nil
 }
 
-// RenameNew gives a file of a directory another name there, which no file may have yet:
-// EEXIST.
+// RenameNew renames a file in a directory to an unused name; else the error is EEXIST.
 func (Disk) RenameNew(dir int, from, to Name) error {
 	_, _, e := syscall.Syscall6(unix.SYS_RENAMEAT2, uintptr(dir), uintptr(unsafe.Pointer(from.pointer())),
 		uintptr(dir), uintptr(unsafe.Pointer(to.pointer())), unix.RENAME_NOREPLACE, 0)
 	return errnoError(e)
 }
 
-// Lock locks a file against other programs and other descriptors that lock it, until
-// it is closed: flock(2). It does not wait.
+// Lock locks a file against other programs and other descriptors, until it is closed: flock(2). It
+// does not wait.
 func (Disk) Lock(fd int) error { return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) }
 
-// LockShared is Lock for any number of descriptors at once. A descriptor that has the one
-// lock gives it up for the other, and has none after an error.
+// LockShared takes a shared lock. A descriptor that has one kind of lock releases it for the other,
+// and has none after an error.
 func (Disk) LockShared(fd int) error { return unix.Flock(fd, unix.LOCK_SH|unix.LOCK_NB) }
 
 // Unlock ends the lock of a descriptor.
 func (Disk) Unlock(fd int) error { return unix.Flock(fd, unix.LOCK_UN) }
 
-// SetTimes sets when a file was last read and written, to the nanosecond as far as the
-// file system keeps it: futimens(3).
+// SetTimes sets the times of a file's last read and write, to the nanosecond if the file system
+// keeps it: futimens(3).
 func (Disk) SetTimes(fd int, accessed, modified time.Time) error {
 	var times [2]unix.Timespec
 	var err error
@@ -210,14 +207,14 @@ func (Disk) SetTimes(fd int, accessed, modified time.Time) error {
 	return errnoError(e)
 }
 
-// Attributes returns the names of a file's extended attributes, with those that are
-// its access control lists: xattr(7).
+// Attributes returns the names of a file's extended attributes, including its access control lists:
+// xattr(7).
 func (Disk) Attributes(fd int) (names []string, err error) {
 	return attributeNames(func(p []byte) (int, error) { return unix.Flistxattr(fd, p) })
 }
 
-// attributeNames takes what listxattr(2) returns apart. Most files have none, and it then
-// takes no memory.
+// attributeNames decodes the result of listxattr(2). For a file without attributes, as most are, it
+// does not allocate.
 func attributeNames(list func([]byte) (int, error)) (names []string, err error) {
 	if n, err := list(nil); n <= 0 {
 		return nil, err
@@ -231,13 +228,13 @@ func attributeNames(list func([]byte) (int, error)) (names []string, err error) 
 
 // Attribute returns the value of an extended attribute.
 func (Disk) Attribute(fd int, name string) ([]byte, error) {
-	if _, err := unix.Fgetxattr(fd, name, nil); err != nil { // most files have none, which takes no memory
+	if _, err := unix.Fgetxattr(fd, name, nil); err != nil { // most files have none, and this does not allocate
 		return nil, err
 	}
 	return grown(func(p []byte) (int, error) { return unix.Fgetxattr(fd, name, p) })
 }
 
-// grown calls with more and more memory until all finds room.
+// grown repeats call with a larger buffer until the result fits.
 func grown(call func([]byte) (int, error)) ([]byte, error) {
 	for size := 1 << 10; ; size *= 4 {
 		p := make([]byte, size)
@@ -259,18 +256,18 @@ func (Disk) SetAttribute(fd int, name string, value []byte) error {
 // RemoveAttribute removes an extended attribute.
 func (Disk) RemoveAttribute(fd int, name string) error { return unix.Fremovexattr(fd, name) }
 
-// Evict asks the kernel to drop a file's pages. Those stay that are not on the disk
-// yet, mapped or locked; Cached shows that.
+// Evict asks the kernel to drop a file's pages. Dirty, mapped and locked pages stay; Cached counts
+// them.
 func (Disk) Evict(fd int) error { return unix.Fadvise(fd, 0, 0, unix.FADV_DONTNEED) }
 
-// Cached returns how many pages of a file are in the page cache: see [PageCache].
+// Cached returns the number of a file's pages in the page cache: see [PageCache].
 func (Disk) Cached(fd int, size int64) (pages int64, err error) {
 	r, err := residency(fd, size)
 	return r.Resident, err
 }
 
-// Free returns how many bytes this user may still write to a file's file system. What
-// it keeps back for root counts for root: fstatfs(2).
+// Free returns the number of bytes that this user may still write to a file's file system. The part
+// reserved for root counts for root: fstatfs(2).
 func (Disk) Free(fd int) (int64, error) {
 	var s unix.Statfs_t
 	if err := unix.Fstatfs(fd, &s); err != nil {

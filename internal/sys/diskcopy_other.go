@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// OpenSource opens a file of a directory for reading. It never waits. It follows a symbolic link
-// only where the name is a path, with AtCwd. In an open directory a link is ELOOP, unless the name
-// becomes one just then.
+// OpenSource opens a file in a directory for reading. It never waits. It follows a symbolic link
+// only if the name is a path, with AtCwd. In an open directory a link is ELOOP, unless the name
+// becomes one at that very moment.
 func (Disk) OpenSource(dir int, name Name) (fd int, err error) {
 	err = inDir(dir, name, func(path string) (err error) {
 		if dir != AtCwd {
@@ -30,8 +30,8 @@ func (Disk) OpenSource(dir int, name Name) (fd int, err error) {
 	return fd, nil
 }
 
-// StatFile says what an open file is. A time that the system does not report is that of
-// the last write.
+// StatFile returns the attributes of an open file. A time that the system does not report is the
+// time of the last write.
 func (Disk) StatFile(fd int) (s FileStat, err error) {
 	err = onFile(fd, func(f *os.File) error {
 		info, err := f.Stat()
@@ -45,7 +45,7 @@ func (Disk) StatFile(fd int) (s FileStat, err error) {
 	return s, err
 }
 
-// ReadAt reads from a place of a file.
+// ReadAt reads at an offset of a file.
 func (Disk) ReadAt(fd int, p []byte, at int64) (n int, err error) {
 	err = onFile(fd, func(f *os.File) (err error) {
 		n, err = f.ReadAt(p, at)
@@ -57,7 +57,7 @@ func (Disk) ReadAt(fd int, p []byte, at int64) (n int, err error) {
 	return n, err
 }
 
-// WriteAt writes to a place of a file.
+// WriteAt writes at an offset of a file.
 func (Disk) WriteAt(fd int, p []byte, at int64) (n int, err error) {
 	err = onFile(fd, func(f *os.File) (err error) {
 		n, err = f.WriteAt(p, at)
@@ -66,13 +66,13 @@ func (Disk) WriteAt(fd int, p []byte, at int64) (n int, err error) {
 	return n, err
 }
 
-// SetTimes sets when a file was last read and written.
+// SetTimes sets the times of a file's last read and write.
 func (Disk) SetTimes(fd int, accessed, modified time.Time) error {
 	return onFile(fd, func(f *os.File) error { return os.Chtimes(f.Name(), accessed, modified) })
 }
 
-// RenameNew gives a file of a directory another name there, which no file should have yet.
-// Between the look and the rename another program may make one.
+// RenameNew renames a file in a directory to an unused name. Another program may make a file of
+// that name between the check and the rename.
 func (d Disk) RenameNew(dir int, from, to Name) error {
 	if _, err := d.Stat(dir, to); err == nil {
 		return os.ErrExist
@@ -80,7 +80,7 @@ func (d Disk) RenameNew(dir int, from, to Name) error {
 	return d.Rename(dir, from, to)
 }
 
-// Free returns how many bytes may still be written to a file's file system.
+// Free returns the number of bytes that may still be written to a file's file system.
 func (Disk) Free(fd int) (free int64, err error) {
 	err = onFile(fd, func(f *os.File) (err error) {
 		free, err = FreeSpace(f.Name())
@@ -89,8 +89,7 @@ func (Disk) Free(fd int) (free int64, err error) {
 	return free, err
 }
 
-// Lock keeps other programs from locking the file, where the system has such locks: see
-// [TryLock].
+// Lock locks the file against other programs, where the system has such locks: see [TryLock].
 func (Disk) Lock(fd int) error {
 	return onFile(fd, func(f *os.File) error { return flock(f, lockAlone) })
 }
@@ -105,9 +104,9 @@ func (Disk) Unlock(fd int) error {
 	return onFile(fd, func(f *os.File) error { return flock(f, unlock) })
 }
 
-// Note: Darwin can seek holes (lseek(2)), and that is left out. Users of GNU cp reported that APFS
-// calls a hole what had been written before, which a copy then loses. Windows reports holes of
-// files that were declared to be sparse (FSCTL_QUERY_ALLOCATED_RANGES), which no copy is here.
+// Note: holes are not sought on Darwin, though lseek(2) can: users of GNU cp reported that APFS
+// reports written bytes as holes, and then a copy loses them. Windows reports holes only in files
+// declared sparse (FSCTL_QUERY_ALLOCATED_RANGES), and a copy here is none.
 //
-// Darwin's fclonefileat(2) makes the file that is to be the clone, and can't fill one that
-// is there, as a copy here is.
+// Darwin's fclonefileat(2) creates the clone, and can't clone into an existing file, as a copy here
+// needs.

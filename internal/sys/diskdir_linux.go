@@ -13,20 +13,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// OpenForNames opens a directory that need not be readable, for the calls that take a
-// directory and a name: O_PATH, open(2). It can't be read or synced by that.
+// OpenForNames opens a directory that need not be readable, for calls that take a directory and a
+// name: O_PATH, open(2). The descriptor can't be read or synced.
 func (Disk) OpenForNames(path Name) (fd int, err error) {
 	return openat(atCwd, path, unix.O_PATH|unix.O_DIRECTORY, 0)
 }
 
-// OpenDirIn opens a directory of a directory, but not by way of a symbolic link: that
-// is ENOTDIR, or ELOOP. The name ".." is the directory above.
+// OpenDirIn opens a directory in a directory, but not through a symbolic link: that is ENOTDIR, or
+// ELOOP. The name ".." is the parent.
 func (Disk) OpenDirIn(dir int, name Name) (fd int, err error) {
 	return openat(dir, name, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 }
 
-// StatDir says what an open directory is, with its times, and whether it is the root of
-// a mount: STATX_ATTR_MOUNT_ROOT of Linux 5.8.
+// StatDir returns the attributes of an open directory with its times, and whether it is the root of
+// a mount: STATX_ATTR_MOUNT_ROOT, Linux 5.8.
 func (Disk) StatDir(fd int) (DirStat, error) {
 	var s unix.Statx_t
 	err := statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_BASIC_STATS, &s)
@@ -39,7 +39,7 @@ func (Disk) StatDir(fd int) (DirStat, error) {
 	}, err
 }
 
-// StatFile says what an open file is, with its times and blocks.
+// StatFile returns the attributes of an open file with its times and blocks.
 func (d Disk) StatFile(fd int) (FileStat, error) {
 	is, err := d.StatDir(fd)
 	return is.FileStat, err
@@ -47,9 +47,8 @@ func (d Disk) StatFile(fd int) (FileStat, error) {
 
 func timeOf(t unix.StatxTimestamp) time.Time { return time.Unix(t.Sec, int64(t.Nsec)) }
 
-// ReadNames appends some of an open directory's names, without "." and "..", and goes on
-// behind them at the next call. It appends none when there are no more. The names of
-// one call share their memory, which is not buf's.
+// ReadNames appends the next names of an open directory, without "." and "..", and none after the
+// last. The names of one call share memory, which is not buf's.
 func (Disk) ReadNames(fd int, buf []byte, to []DirEntry) ([]DirEntry, error) {
 	for {
 		n, err := unix.Getdents(fd, buf)
@@ -64,7 +63,7 @@ func (Disk) ReadNames(fd int, buf []byte, to []DirEntry) ([]DirEntry, error) {
 	}
 }
 
-// appendEntries takes struct linux_dirent64 apart: see getdents(2).
+// appendEntries decodes struct linux_dirent64: see getdents(2).
 func appendEntries(to []DirEntry, records string) []DirEntry {
 	const kindAt, nameAt = 18, 19
 	for len(records) > nameAt {
@@ -87,13 +86,13 @@ func appendEntries(to []DirEntry, records string) []DirEntry {
 	return to
 }
 
-// MkdirIn makes a directory in a directory, with these permissions before umask.
+// MkdirIn makes a directory in a directory with the given permissions, before umask.
 func (Disk) MkdirIn(dir int, name Name, perm uint32) error {
 	_, _, e := syscall.Syscall(unix.SYS_MKDIRAT, uintptr(dir), uintptr(unsafe.Pointer(name.pointer())), uintptr(perm))
 	return errnoError(e)
 }
 
-// ReadLinkIn returns what a symbolic link of a directory says.
+// ReadLinkIn returns the target of a symbolic link in a directory.
 func (Disk) ReadLinkIn(dir int, name Name) (string, error) {
 	for size := 256; ; size *= 2 {
 		buf := make([]byte, size)
@@ -115,30 +114,30 @@ func (Disk) SymlinkIn(target Name, dir int, name Name) error {
 	return errnoError(e)
 }
 
-// LinkIn gives a file of a directory another name, in the same or another directory. A
-// symbolic link is not followed.
+// LinkIn gives a file in a directory another name, in the same or another directory. It does not
+// follow a symbolic link.
 func (Disk) LinkIn(fromDir int, from Name, toDir int, to Name) error {
 	_, _, e := syscall.Syscall6(unix.SYS_LINKAT, uintptr(fromDir), uintptr(unsafe.Pointer(from.pointer())),
 		uintptr(toDir), uintptr(unsafe.Pointer(to.pointer())), 0, 0)
 	return errnoError(e)
 }
 
-// ChownIn sets the owner of a name of a directory; of a symbolic link, of the link itself.
+// ChownIn sets the owner of a name in a directory, and of a symbolic link itself.
 func (Disk) ChownIn(dir int, name Name, uid, gid uint32) error {
 	_, _, e := syscall.Syscall6(unix.SYS_FCHOWNAT, uintptr(dir), uintptr(unsafe.Pointer(name.pointer())),
 		uintptr(uid), uintptr(gid), unix.AT_SYMLINK_NOFOLLOW, 0)
 	return errnoError(e)
 }
 
-// TimesIn returns when a name of a directory was last read and changed; of a symbolic
-// link, the link itself.
+// TimesIn returns the times of the last read and write of a name in a directory, and of a symbolic
+// link itself.
 func (Disk) TimesIn(dir int, name Name) (accessed, modified time.Time, err error) {
 	var s unix.Statx_t
 	err = statx(dir, name, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_ATIME|unix.STATX_MTIME, &s)
 	return timeOf(s.Atime), timeOf(s.Mtime), err
 }
 
-// SetTimesIn sets what TimesIn returns.
+// SetTimesIn sets the times of TimesIn.
 func (Disk) SetTimesIn(dir int, name Name, accessed, modified time.Time) error {
 	times, err := timespecs(accessed, modified)
 	if err != nil {
@@ -149,9 +148,9 @@ func (Disk) SetTimesIn(dir int, name Name, accessed, modified time.Time) error {
 	return errnoError(e)
 }
 
-// procPath is the path of a name of an open directory. The calls for attributes take no
-// directory before Linux 6.13; proc(5) leads to the directory that is open, wherever that is
-// now. The path is in no directory where proc is not mounted.
+// procPath returns a path of a name in an open directory. The calls for attributes take no
+// directory before Linux 6.13; proc(5) leads to the open directory, at its current place.
+// Without proc the path leads nowhere.
 func procPath(dir int, name Name) string {
 	if dir == AtCwd {
 		return name.String()
@@ -159,7 +158,7 @@ func procPath(dir int, name Name) string {
 	return "/proc/self/fd/" + strconv.Itoa(dir) + "/" + name.String()
 }
 
-// withoutProc says whether proc is missing, and not the file.
+// withoutProc returns ErrNoProc if proc is missing, and not the file.
 func withoutProc(err error) error {
 	if !errors.Is(err, unix.ENOENT) {
 		return err
@@ -170,10 +169,10 @@ func withoutProc(err error) error {
 	return err
 }
 
-// noListAt says that the kernel has no listxattrat(2).
+// noListAt is set if the kernel has no listxattrat(2).
 var noListAt atomic.Bool
 
-// listAttributesAt is listxattrat(2) of Linux 6.13, which needs no proc and no memory.
+// listAttributesAt is listxattrat(2) of Linux 6.13, which needs no proc and does not allocate.
 func listAttributesAt(dir int, name Name, p []byte) (n int, err error) {
 	r, _, e := syscall.Syscall6(unix.SYS_LISTXATTRAT, uintptr(dir), uintptr(unsafe.Pointer(name.pointer())),
 		unix.AT_SYMLINK_NOFOLLOW, uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)), 0)
@@ -183,16 +182,16 @@ func listAttributesAt(dir int, name Name, p []byte) (n int, err error) {
 	return int(r), nil
 }
 
-// AttributesIn returns the names of the extended attributes of a name of a directory. A symbolic
-// link has its own. It calls listxattrat(2), or llistxattr(2) by way of proc. Where neither works
-// it returns [ErrNoProc].
+// AttributesIn returns the names of the extended attributes of a name in a directory, and of a
+// symbolic link itself. It calls listxattrat(2), or llistxattr(2) through proc. If neither works it
+// returns [ErrNoProc].
 func (Disk) AttributesIn(dir int, name Name) (names []string, err error) {
 	if !noListAt.Load() {
 		names, err = attributeNames(func(p []byte) (int, error) { return listAttributesAt(dir, name, p) })
 		switch {
 		case errors.Is(err, unix.ENOSYS):
 			noListAt.Store(true)
-		case !errors.Is(err, unix.EPERM): // what a filter says of calls that it does not know
+		case !errors.Is(err, unix.EPERM): // a filter's answer to calls that it does not know
 			return names, err
 		}
 	}
@@ -201,15 +200,15 @@ func (Disk) AttributesIn(dir int, name Name) (names []string, err error) {
 	return names, withoutProc(err)
 }
 
-// AttributeIn returns the value of one of AttributesIn: lgetxattr(2).
+// AttributeIn returns the value of an extended attribute: see AttributesIn. It is lgetxattr(2).
 func (Disk) AttributeIn(dir int, name Name, attribute string) ([]byte, error) {
 	path := procPath(dir, name)
 	value, err := grown(func(p []byte) (int, error) { return unix.Lgetxattr(path, attribute, p) })
 	return value, withoutProc(err)
 }
 
-// SetAttributeIn sets an extended attribute of a name of a directory; of a symbolic link,
-// the link's own: lsetxattr(2).
+// SetAttributeIn sets an extended attribute of a name in a directory, and of a symbolic link
+// itself: lsetxattr(2).
 func (Disk) SetAttributeIn(dir int, name Name, attribute string, value []byte) error {
 	return withoutProc(unix.Lsetxattr(procPath(dir, name), attribute, value, 0))
 }
@@ -221,5 +220,5 @@ func timespecs(accessed, modified time.Time) (times [2]unix.Timespec, err error)
 	return times, err
 }
 
-// isSelfOrAbove reports whether a name is one that every directory has.
+// isSelfOrAbove reports whether a name is "." or "..".
 func isSelfOrAbove(name string) bool { return name == "." || name == ".." }

@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// OpenForNames opens a directory, which has to be readable here.
+// OpenForNames opens a directory, which must be readable here.
 func (d Disk) OpenForNames(path Name) (fd int, err error) { return d.OpenDir(path) }
 
-// OpenDirIn opens a directory of a directory, but not by way of a symbolic link: that is
-// ENOTDIR. The name ".." is the directory above.
+// OpenDirIn opens a directory in a directory, but not through a symbolic link: that is ENOTDIR. The
+// name ".." is the parent.
 func (d Disk) OpenDirIn(dir int, name Name) (fd int, err error) {
 	err = inDir(dir, name, func(path string) (err error) {
 		if info, err := os.Lstat(path); err != nil || !info.IsDir() {
@@ -31,18 +31,18 @@ func (d Disk) OpenDirIn(dir int, name Name) (fd int, err error) {
 	return fd, nil
 }
 
-// StatDir says what an open directory is, with its times. Whether something is mounted
-// on it the system does not report; its device does, if that is another.
+// StatDir returns the attributes of an open directory with its times. The system does not report
+// mounts; a mount shows by another device.
 func (d Disk) StatDir(fd int) (DirStat, error) {
 	is, err := d.StatFile(fd)
 	return DirStat{FileStat: is}, err
 }
 
-// namesAtOnce is how many names one call reads.
+// namesAtOnce is the number of names that one call reads.
 const namesAtOnce = 256
 
-// ReadNames appends some of an open directory's names, without "." and "..", and goes on
-// behind them at the next call. It appends none when there are no more.
+// ReadNames appends the next names of an open directory, without "." and "..", and none after the
+// last.
 func (Disk) ReadNames(fd int, _ []byte, to []DirEntry) ([]DirEntry, error) {
 	err := onFile(fd, func(f *os.File) error {
 		entries, err := f.ReadDir(namesAtOnce)
@@ -57,12 +57,12 @@ func (Disk) ReadNames(fd int, _ []byte, to []DirEntry) ([]DirEntry, error) {
 	return to, err
 }
 
-// MkdirIn makes a directory in a directory, with these permissions before umask.
+// MkdirIn makes a directory in a directory with the given permissions, before umask.
 func (Disk) MkdirIn(dir int, name Name, perm uint32) error {
 	return inDir(dir, name, func(path string) error { return os.Mkdir(path, fileMode(perm)) })
 }
 
-// ReadLinkIn returns what a symbolic link of a directory says.
+// ReadLinkIn returns the target of a symbolic link in a directory.
 func (Disk) ReadLinkIn(dir int, name Name) (target string, err error) {
 	err = inDir(dir, name, func(path string) (err error) {
 		target, err = os.Readlink(path)
@@ -76,20 +76,20 @@ func (Disk) SymlinkIn(target Name, dir int, name Name) error {
 	return inDir(dir, name, func(path string) error { return os.Symlink(target.String(), path) })
 }
 
-// LinkIn gives a file of a directory another name, in the same or another directory.
+// LinkIn gives a file in a directory another name, in the same or another directory.
 func (Disk) LinkIn(fromDir int, from Name, toDir int, to Name) error {
 	return inDir(fromDir, from, func(old string) error {
 		return inDir(toDir, to, func(path string) error { return os.Link(old, path) })
 	})
 }
 
-// ChownIn sets the owner of a name of a directory; of a symbolic link, of the link itself.
+// ChownIn sets the owner of a name in a directory, and of a symbolic link itself.
 func (Disk) ChownIn(dir int, name Name, uid, gid uint32) error {
 	return inDir(dir, name, func(path string) error { return os.Lchown(path, int(uid), int(gid)) })
 }
 
-// TimesIn returns when a name of a directory was last read and written; of a symbolic link,
-// the link itself.
+// TimesIn returns the times of the last read and write of a name in a directory, and of a symbolic
+// link itself.
 func (Disk) TimesIn(dir int, name Name) (accessed, modified time.Time, err error) {
 	err = inDir(dir, name, func(path string) error {
 		info, err := os.Lstat(path)
@@ -101,7 +101,7 @@ func (Disk) TimesIn(dir int, name Name) (accessed, modified time.Time, err error
 	return accessed, modified, err
 }
 
-// SetTimesIn sets what TimesIn returns. Of a symbolic link they are set only on Darwin.
+// SetTimesIn sets the times of TimesIn, and on Darwin alone for a symbolic link.
 func (Disk) SetTimesIn(dir int, name Name, accessed, modified time.Time) error {
 	return inDir(dir, name, func(path string) error {
 		info, err := os.Lstat(path)

@@ -1,6 +1,6 @@
 package sys
 
-// A DirEntry is a name that a directory has, and what readdir(3) says of it.
+// A DirEntry is a name in a directory, as in readdir(3).
 type DirEntry struct {
 	Name  Name
 	Inode uint64

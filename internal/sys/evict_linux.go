@@ -8,15 +8,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// evictTries is how often Evict asks. The kernel itself tries twice (generic_fadvise in
-// mm/fadvise.c, Linux 5.15). The second time is after it has emptied the lists of new
-// pages that each CPU keeps.
+// evictTries is the number of Evict's requests. The kernel itself tries twice (generic_fadvise in
+// mm/fadvise.c, Linux 5.15), the second time after it has emptied the lists of new pages of each
+// CPU.
 const evictTries = 3
 
-// Evict makes f durable (fdatasync(2)) and asks the kernel to drop its pages
-// (posix_fadvise(2), POSIX_FADV_DONTNEED). That is no promise, also with a nil
-// error: pages that are mapped, locked, being written or of a file system in
-// memory stay. Ask [PageCache] after it. It may block as long as a sync.
+// Evict makes f durable (fdatasync(2)) and asks the kernel to drop its pages (posix_fadvise(2),
+// POSIX_FADV_DONTNEED). A nil error promises nothing: mapped and locked pages, pages being written,
+// and pages of a file system in memory stay. Call [PageCache] after it. It may block as long as a
+// sync.
 func Evict(f *os.File) error {
 	err := OnDescriptor(f, evict)
 	if err != nil {
@@ -25,11 +25,10 @@ func Evict(f *os.File) error {
 	return nil
 }
 
-// evict stops early once nothing is resident; where that is not known, it tries
-// as often as it may.
+// evict stops early when no page is resident. If that is not known, it makes all tries.
 func evict(fd int) error {
 	err := Uninterrupted(func() error { return unix.Fdatasync(fd) })
-	if errors.Is(err, unix.EINVAL) { // a file system that has none, such as bfs
+	if errors.Is(err, unix.EINVAL) { // a file system without the call, such as bfs
 		err = Uninterrupted(func() error { return unix.Syncfs(fd) })
 	}
 	if err != nil {

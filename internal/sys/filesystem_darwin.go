@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// FileSystem returns the name of the file system that holds dir, such as apfs.
+// FileSystem returns the name of dir's file system, such as apfs.
 func FileSystem(dir string) (string, error) {
 	var stat unix.Statfs_t
 	if err := unix.Statfs(dir, &stat); err != nil {

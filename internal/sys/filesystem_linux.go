@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fileSystems names the file systems by the magic number that statfs gives. It is
-// made for each question: a program asks a few times, and most ask none.
+// fileSystems returns names of file systems by statfs's magic number. The map is made at each call:
+// a program makes few calls, and most make none.
 func fileSystems() map[int64]string {
 	return map[int64]string{
 		unix.AFS_FS_MAGIC:          "afs",
@@ -44,14 +44,14 @@ func fileSystems() map[int64]string {
 	}
 }
 
-// FileSystem returns the name of the file system that holds dir, or its magic
-// number in hexadecimal (0x…) where the number has no known name.
+// FileSystem returns the name of dir's file system, or its magic number in hexadecimal (0x…) if it
+// has no known name.
 func FileSystem(dir string) (string, error) {
 	var stat unix.Statfs_t
 	if err := unix.Statfs(dir, &stat); err != nil {
 		return "", fmt.Errorf("file system of %s is not known: statfs: %w", dir, err)
 	}
-	// The field is 32 bits wide on some systems, where it may come out negative.
+	// The field has 32 bits on some systems, and may be negative there.
 	magic := int64(uint32(stat.Type))
 	if name, ok := fileSystems()[magic]; ok {
 		return name, nil

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// FileSystem returns the name of the file system that holds dir, such as NTFS.
+// FileSystem returns the name of dir's file system, such as NTFS.
 func FileSystem(dir string) (string, error) {
 	path, err := windows.UTF16PtrFromString(dir)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// timesOf returns when a file was last read, written and changed: stat(2).
+// timesOf returns the times of the last read, write and change: stat(2).
 func timesOf(info fs.FileInfo) (accessed, modified, changed time.Time) {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
 		return time.Unix(s.Atimespec.Unix()), time.Unix(s.Mtimespec.Unix()), time.Unix(s.Ctimespec.Unix())

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// timesOf returns when a file was last written, which is all that package os reports.
+// timesOf returns the time of the last write for all three: package os reports no other.
 func timesOf(info fs.FileInfo) (accessed, modified, changed time.Time) {
 	return info.ModTime(), info.ModTime(), info.ModTime()
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// timesOf returns when a file was last read and written, to 100 ns:
-// WIN32_FILE_ATTRIBUTE_DATA. It does not report what else was changed, and when.
+// timesOf returns the times of the last read and write, to 100 ns: WIN32_FILE_ATTRIBUTE_DATA. It
+// has no time of other changes.
 func timesOf(info fs.FileInfo) (accessed, modified, changed time.Time) {
 	modified = info.ModTime()
 	if s, ok := info.Sys().(*syscall.Win32FileAttributeData); ok {
@@ -16,5 +16,5 @@ func timesOf(info fs.FileInfo) (accessed, modified, changed time.Time) {
 	return modified, modified, modified
 }
 
-// setLinkTimes does nothing: to open a link itself takes more than package os can.
+// setLinkTimes does nothing: package os can't open a link itself.
 func setLinkTimes(string, time.Time, time.Time) error { return nil }

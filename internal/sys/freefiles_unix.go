@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// FreeFiles returns how many more files the file system of dir has room for. Where it
-// makes room for files as they come, the error wraps [errors.ErrUnsupported].
+// FreeFiles returns the number of files that can still be made on dir's file system. If the file
+// system has no fixed number, the error wraps [errors.ErrUnsupported].
 func FreeFiles(dir string) (int64, error) {
 	var stat unix.Statfs_t
 	if err := unix.Statfs(dir, &stat); err != nil {

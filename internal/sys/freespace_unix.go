@@ -9,9 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// FreeSpace returns how many bytes this user may still write to the file system
-// of dir. What the file system keeps
-// back for root is left out, also for root.
+// FreeSpace returns the number of bytes that an ordinary user may still write to dir's file system.
+// The part reserved for root is left out, also for root.
 func FreeSpace(dir string) (int64, error) {
 	var stat unix.Statfs_t
 	if err := unix.Statfs(dir, &stat); err != nil {

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// FreeSpace returns how many bytes this user may still write to the volume of
-// dir, within the user's quota.
+// FreeSpace returns the number of bytes that this user may still write to the volume of dir, within
+// the user's quota.
 func FreeSpace(dir string) (int64, error) {
 	name, err := windows.UTF16PtrFromString(dir)
 	if err != nil {

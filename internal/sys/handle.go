@@ -5,9 +5,9 @@ import (
 	"syscall"
 )
 
-// A Handle makes system calls on an open file, and allocates at the first of each alone. One goroutine
-// at a time may call each method. It keeps the descriptor alive while it runs and fails with
-// os.ErrClosed after the file's Close.
+// A Handle makes system calls on an open file. It allocates only at the first call of each kind.
+// One goroutine at a time may call each method. The descriptor stays open during a call; after the
+// file's Close a call fails with os.ErrClosed.
 type Handle struct {
 	raw syscall.RawConn
 	handleState

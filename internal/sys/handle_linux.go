@@ -1,15 +1,14 @@
 package sys
 
-// handleState holds the calls as values made once, so that no second call allocates, and
-// their results. A file that is never synced has none.
+// handleState holds the calls as values made once, so that later calls don't allocate, and their
+// results. A file that is never synced has none.
 type handleState struct {
 	datasync, look       func(fd uintptr)
 	datasyncErr, lookErr error
 	links                uint64
 }
 
-// Datasync makes the file's bytes, and what is needed to read them back, reach
-// stable storage: fdatasync(2).
+// Datasync makes the file's bytes, and the metadata to read them, durable: fdatasync(2).
 func (h *Handle) Datasync() error {
 	if h.datasync == nil {
 		h.datasync = func(fd uintptr) {
@@ -22,7 +21,7 @@ func (h *Handle) Datasync() error {
 	return h.datasyncErr
 }
 
-// Links returns how many names the file has: see [Disk.StatFD].
+// Links returns the number of the file's names: see [Disk.StatFD].
 func (h *Handle) Links() (uint64, error) {
 	if h.look == nil {
 		h.look = func(fd uintptr) {

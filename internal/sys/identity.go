@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// Identity says which file an open file is, or 0 and 0 where that is not known.
+// Identity returns the device and inode of an open file, or 0 and 0 if they are not known.
 func Identity(f *os.File) (device, inode uint64) {
 	info, err := f.Stat()
 	if err != nil {

@@ -7,15 +7,14 @@ import (
 	"os"
 )
 
-// waitForNobody: the system has no pipes that are opened by a file's name, or none that
-// wait.
+// waitForNobody: the system has no named pipes, or none that wait.
 const waitForNobody = 0
 
-// addIdentity adds nothing: a FileInfo does not report which file it is.
+// addIdentity does nothing: a FileInfo has no identity here.
 func addIdentity(*Stat, fs.FileInfo) {}
 
-// chown does nothing: files have no owner that a number names.
+// chown does nothing: files have no numeric owner.
 func chown(*os.File, int, int) error { return nil }
 
-// Identity says nothing: see addIdentity.
+// Identity returns 0 and 0: see addIdentity.
 func Identity(*os.File) (device, inode uint64) { return 0, 0 }

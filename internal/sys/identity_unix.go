@@ -10,7 +10,7 @@ import (
 
 const waitForNobody = syscall.O_NONBLOCK | syscall.O_NOCTTY
 
-// addIdentity says which file it is, how many names it has and its owner.
+// addIdentity sets the file's device, inode, number of names and owner.
 func addIdentity(s *Stat, info fs.FileInfo) {
 	if is, ok := info.Sys().(*syscall.Stat_t); ok {
 		s.Device, s.Inode, s.Links = uint64(is.Dev), uint64(is.Ino), uint64(is.Nlink)

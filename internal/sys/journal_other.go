@@ -2,5 +2,5 @@
 
 package sys
 
-// LacksJournal returns false: no such file system is known of.
+// LacksJournal returns false: no file system without a journal is known here.
 func LacksJournal(string) bool { return false }

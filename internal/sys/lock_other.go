@@ -17,7 +17,7 @@ func TryLock(f *os.File) (bool, error) {
 	return false, fmt.Errorf("%s can't be locked on %s: %w", f.Name(), runtime.GOOS, errors.ErrUnsupported)
 }
 
-// How flock locks.
+// The operations of flock.
 const lockAlone, lockShared, unlock = 0, 0, 0
 
 func flock(*os.File, int) error { return errors.ErrUnsupported }

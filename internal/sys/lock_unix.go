@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Duplicate returns another descriptor of an open file, which shares its lock: what
-// TryLock took for the one ends when both are closed.
+// Duplicate returns another descriptor of an open file. It shares the lock of TryLock, which ends
+// when both are closed.
 func Duplicate(f *os.File) (*os.File, error) {
 	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
@@ -20,12 +20,11 @@ func Duplicate(f *os.File) (*os.File, error) {
 	return os.NewFile(uintptr(fd), f.Name()), nil
 }
 
-// TryLock takes the lock of the open file or directory f for this process. It reports false if
-// another process has it. It never waits. The lock ends when f is closed and when the process ends,
-// however it ends: flock(2).
+// TryLock takes the lock of the open file or directory f for this process, and reports false if
+// another process has it. It never waits. The lock ends when f is closed, and when the process ends
+// in any way: flock(2).
 //
-// An error that wraps [errors.ErrUnsupported] says that the file system knows no
-// such locks.
+// An error that wraps [errors.ErrUnsupported] says that the file system has no such locks.
 func TryLock(f *os.File) (bool, error) {
 	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	switch {

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MemoryFile returns a new file that is in memory and has no path. It takes as much memory as was written to it.
+// MemoryFile returns a new file in memory without a path. Its memory grows with the bytes written.
 func MemoryFile(name string) (*os.File, error) {
 	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC)
 	if err != nil {

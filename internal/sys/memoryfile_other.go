@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// MemoryFile returns a new file that has no path any more. It is in the directory of temporary files,
-// as this system has no other that a process can hand to the next.
+// MemoryFile returns a new file without a path. It is in the directory of temporary files, because
+// this system has no file in memory that a process can pass to a child.
 func MemoryFile(name string) (*os.File, error) {
 	f, err := os.CreateTemp("", name)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"unsafe"
 )
 
-// ErrNoProc says that attributes can't be looked at because proc is not mounted and the
-// kernel is older than Linux 6.13. It is [errors.ErrUnsupported] too.
+// ErrNoProc reports that attributes can't be read because proc is not mounted and the kernel is
+// older than Linux 6.13. It is [errors.ErrUnsupported] too.
 var ErrNoProc error = noProc{}
 
 type noProc struct{}
@@ -21,8 +21,8 @@ func (noProc) Error() string {
 
 func (noProc) Unwrap() error { return errors.ErrUnsupported }
 
-// A Closed is the text of an error that is [os.ErrClosed] too. fmt.Errorf would make it before
-// main, in each program that imports the package.
+// A Closed is an error that is [os.ErrClosed] too. fmt.Errorf would allocate it before main, in
+// each program that imports the package.
 type Closed string
 
 func (e Closed) Error() string { return string(e) + ": " + os.ErrClosed.Error() }
@@ -30,17 +30,17 @@ func (e Closed) Error() string { return string(e) + ": " + os.ErrClosed.Error() 
 // Unwrap returns [os.ErrClosed].
 func (Closed) Unwrap() error { return os.ErrClosed }
 
-// A Name is a path as the kernel takes it, with a zero byte behind it, so that a
-// call needs no copy. The zero Name is none.
+// A Name is a path with a zero byte at its end, as the kernel takes it, so that a call needs no
+// copy. The zero Name is no path.
 type Name string
 
-// NewName refuses what can be no file's name.
+// NewName returns the Name of a path, or an error if no file can have it.
 func NewName(path string) (Name, error) {
 	var own strings.Builder
 	return NameIn(&own, path, 0)
 }
 
-// NameIn is NewName for many names: they share blocks of memory of this size, where they fit.
+// NameIn is NewName for many names: they share memory blocks of the given size, if they fit.
 func NameIn(block *strings.Builder, path string, size int) (Name, error) {
 	if err := nameable(path); err != nil {
 		return "", err
@@ -55,7 +55,7 @@ func NameIn(block *strings.Builder, path string, size int) (Name, error) {
 	return Name(block.String()[at:]), nil
 }
 
-// NameOver is NewName in memory that it returns for the next name. The Name is good until then.
+// NameOver is NewName in memory that it returns for the next name. The Name is valid until then.
 func NameOver(memory []byte, path string) (Name, []byte, error) {
 	if err := nameable(path); err != nil {
 		return "", memory, err
@@ -82,8 +82,8 @@ func (n Name) String() string {
 	return strings.Clone(string(n[:len(n)-1]))
 }
 
-// Absolute makes a path independent of the working directory. It cleans nothing: only the
-// system knows what ".." means behind a link.
+// Absolute makes a path independent of the working directory. It cleans nothing: only the system
+// knows what ".." after a link means.
 func Absolute(path string) (string, error) {
 	switch {
 	case path == "" || filepath.IsAbs(path):
@@ -91,9 +91,9 @@ func Absolute(path string) (string, error) {
 	case os.PathSeparator != '/':
 		return filepath.Abs(path)
 	}
-	working, err := syscall.Getwd() // os.Getwd first looks at two paths
+	working, err := syscall.Getwd() // os.Getwd makes two more system calls
 	if err != nil {
-		working, err = os.Getwd() // a longer path
+		working, err = os.Getwd() // the path is longer than the first buffer
 	}
 	if err != nil {
 		return "", plainError(err)
@@ -101,11 +101,11 @@ func Absolute(path string) (string, error) {
 	return working + "/" + path, nil
 }
 
-// A Stat is what Files wants to know of a file: see inode(7).
+// A Stat holds the attributes of a file: see inode(7).
 type Stat struct {
 	Device, Inode, Links uint64 // Device and Inode are 0 where the system does not report them
 	Mode                 uint32 // permissions and kind, as in st_mode
 	UID, GID             uint32
 	Size                 int64
-	Blocks               int64 // of 512 bytes, on the disk; -1 where the system does not report them
+	Blocks               int64 // blocks of 512 bytes on the disk; -1 where the system does not report them
 }

@@ -11,11 +11,11 @@ import (
 )
 
 // OpenFile is os.OpenFile in fewer system calls for files and directories: it does not offer
-// to epoll(7) what epoll refuses. Pipes, terminals and other devices are as of package os.
-// OpenFile looks at what it has opened: named is true for a regular file that has a name.
+// epoll(7) files that epoll refuses. Pipes, terminals and other devices are opened as by package
+// os. named is true for a regular file that has a name.
 func OpenFile(path string, flag int, perm fs.FileMode) (f *os.File, named bool, err error) {
 	if perm != perm.Perm() {
-		f, err = os.OpenFile(path, flag, perm) // it knows the bits of special permissions
+		f, err = os.OpenFile(path, flag, perm) // package os converts the bits of special permissions
 		return f, false, err
 	}
 	fd := -1
@@ -35,8 +35,8 @@ func OpenFile(path string, flag int, perm fs.FileMode) (f *os.File, named bool, 
 	if err == nil && (kind == unix.S_IFREG || kind == unix.S_IFDIR) || flag&unix.O_NONBLOCK != 0 {
 		return os.NewFile(uintptr(fd), path), err == nil && kind == unix.S_IFREG && is.Links > 0, nil
 	}
-	// A call that waits must hold no thread, and Close must end it: package os polls a
-	// descriptor that does not block. What can't be polled must block.
+	// A blocked call must hold no thread, and Close must end it: package os polls a nonblocking
+	// descriptor. A file that can't be polled must block.
 	err = unix.SetNonblock(fd, true)
 	f = os.NewFile(uintptr(fd), path)
 	if err == nil && f.SetDeadline(time.Time{}) != nil {

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// OpenFile is os.OpenFile, and does not look at what it has opened.
+// OpenFile is os.OpenFile. It never reports named.
 func OpenFile(path string, flag int, perm fs.FileMode) (f *os.File, named bool, err error) {
 	f, err = os.OpenFile(path, flag, perm)
 	return f, false, err

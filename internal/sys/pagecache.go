@@ -1,8 +1,8 @@
 package sys
 
-// Residency says how much of a file is in the page cache.
+// Residency counts a file's pages in the page cache.
 type Residency struct {
-	Pages    int64  // all pages of the file, the last one perhaps in part
-	Resident int64  // those in the page cache
+	Pages    int64  // all pages of the file; the last one may be partial
+	Resident int64  // pages in the page cache
 	Source   string // the call that reported it: "cachestat(2)" or "mincore(2)"
 }

@@ -14,15 +14,15 @@ const (
 	fromMincore   = "mincore(2)"
 )
 
-// PageCache returns how many pages of a regular file are in the page cache now:
-// by cachestat(2), Linux 6.5, else by mincore(2). It brings no page in. The
-// kernel may drop or read pages at any time after it.
+// PageCache returns the number of pages of a regular file in the page cache now: by cachestat(2),
+// Linux 6.5, else by mincore(2). It reads no page in. The kernel may drop or read pages at any time
+// after it.
 //
-// Both calls answer only the file's owner and users who may write it (mincore since Linux 5.2,
-// cachestat since 6.13). Others get an error. f must be open for reading.
+// Both calls work only for the file's owner and for users who may write it (mincore since Linux
+// 5.2, cachestat since 6.13). Others get an error. f must be open for reading.
 //
-// Note: the cache of a file system below is not seen, such as that of the image
-// under a loop device.
+// Note: it does not count the cache of a lower file system, such as of the image under a loop
+// device.
 func PageCache(f *os.File) (Residency, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -43,9 +43,9 @@ func PageCache(f *os.File) (Residency, error) {
 	return r, nil
 }
 
-// residency asks cachestat first. The pages of a file on overlayfs belong to the file below. The
-// overlay has none, and cachestat looks there. But mincore looks at the right ones (ovl_mmap in
-// Linux's fs/overlayfs/file.c). A seccomp filter that doesn't know the call answers EPERM.
+// residency tries cachestat first. On overlayfs the pages belong to the lower file, and cachestat
+// looks at the overlay, which has none; mincore looks at the right pages (ovl_mmap in Linux's
+// fs/overlayfs/file.c). A seccomp filter that doesn't know cachestat returns EPERM.
 func residency(fd int, size int64) (Residency, error) {
 	var stat unix.Statfs_t
 	if err := unix.Fstatfs(fd, &stat); err != nil {
@@ -74,14 +74,14 @@ func OnDescriptor(f *os.File, do func(fd int) error) error {
 	return failed
 }
 
-// pagesOf returns how many pages hold so many bytes.
+// pagesOf returns the number of pages of size bytes.
 func pagesOf(size int64) int64 {
 	page := int64(os.Getpagesize())
 	return size/page + min(size%page, 1)
 }
 
-// byCachestat asks for the file's own bytes. A length of 0 would mean all, with the pages of a
-// large folio that lie behind the end of the file.
+// byCachestat asks for the file's own bytes. A length of 0 would mean all, including the pages of a
+// large folio after the end of the file.
 func byCachestat(fd int, size int64) (Residency, error) {
 	r := Residency{Pages: pagesOf(size), Source: fromCachestat}
 	if size == 0 {
@@ -95,8 +95,8 @@ func byCachestat(fd int, size int64) (Residency, error) {
 	return r, nil
 }
 
-// mincoreWindow bounds what is mapped at a time, and so the vector of a byte a
-// page. It is a multiple of every page size.
+// mincoreWindow bounds the bytes mapped at a time, and so the vector of one byte per page. It is a
+// multiple of every page size.
 const mincoreWindow = 1 << 30
 
 // byMincore maps the file without touching it.

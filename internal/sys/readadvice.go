@@ -5,10 +5,10 @@ import (
 	"syscall"
 )
 
-// A ReadAdvice advises the kernel how an open file is being read, without
-// allocating: posix_fadvise(2). It is advice; a nil error promises nothing. Each
-// method may be called by one goroutine at a time, and fails after the file's
-// Close. Where the system has no such call, each returns [errors.ErrUnsupported].
+// A ReadAdvice advises the kernel how an open file is being read, without allocating:
+// posix_fadvise(2). A nil error promises nothing. One goroutine at a time may call each method;
+// after the file's Close it fails. On a system without the call each method returns
+// [errors.ErrUnsupported].
 type ReadAdvice struct {
 	raw syscall.RawConn
 	readAdviceState

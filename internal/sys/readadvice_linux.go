@@ -2,8 +2,8 @@ package sys
 
 import "golang.org/x/sys/unix"
 
-// readAdviceState holds the call as a value made once, so that no call
-// allocates, with its arguments and its result.
+// readAdviceState holds the call as a value made once, so that no call allocates, with its
+// arguments and result.
 type readAdviceState struct {
 	advise         func(fd uintptr)
 	offset, length int64
@@ -25,8 +25,8 @@ func (a *ReadAdvice) call(offset, length int64, advice int) error {
 	return a.adviseErr
 }
 
-// DontNeed asks the kernel to drop the pages that lie wholly in these bytes.
-// Pages that are mapped, locked or not yet written back stay.
+// DontNeed asks the kernel to drop the pages wholly within the range. Mapped, locked and dirty
+// pages stay.
 func (a *ReadAdvice) DontNeed(offset, length int64) error {
 	return a.call(offset, length, unix.FADV_DONTNEED)
 }

@@ -8,5 +8,5 @@ type readAdviceState struct{}
 
 func (a *ReadAdvice) init() { a.readAdviceState = readAdviceState{} }
 
-// DontNeed is not to be had here.
+// DontNeed is not supported.
 func (a *ReadAdvice) DontNeed(offset, length int64) error { return errors.ErrUnsupported }

@@ -8,13 +8,13 @@ import (
 	"syscall"
 )
 
-// mostLinks is how many symbolic links are followed for one path, as on Linux.
+// mostLinks is the most symbolic links followed for one path, as on Linux.
 const mostLinks = 40
 
-// Resolve follows the symbolic link that a path ends in, and those that it leads to. It
-// returns the path of what is there, or is missing there. The directories of the path
-// are left as they are: the system follows their links. A missing directory is not
-// reported here; opening it fails. More than 40 links are ELOOP.
+// Resolve follows the symbolic link at the end of a path, and the links after it. It returns the
+// path of the target, which may not exist. It does not change the directories of the path: the
+// system follows their links. A missing directory is not reported here; opening it fails. More than
+// 40 links are ELOOP.
 func (Disk) Resolve(path string) (string, error) {
 	for range mostLinks {
 		info, err := os.Lstat(path)
@@ -36,8 +36,8 @@ func (Disk) Resolve(path string) (string, error) {
 	return "", syscall.ELOOP
 }
 
-// linkTarget returns where a link leads. Nothing is tidied up: what ".." means
-// behind a link only the system knows.
+// linkTarget returns the target of a link. It cleans nothing: only the system knows what ".." after
+// a link means.
 func linkTarget(link, target string) string {
 	if filepath.IsAbs(target) {
 		return target
@@ -49,7 +49,7 @@ func linkTarget(link, target string) string {
 	return link[:end] + target
 }
 
-// plainError takes off what package os says around the system's error.
+// plainError returns the system's error inside an error of package os.
 func plainError(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {

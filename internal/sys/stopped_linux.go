@@ -6,24 +6,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// absent is the name of an attribute that no file has.
+// absent is the name of an attribute that does not exist.
 var absent = [...]byte{'u', 's', 'e', 'r', '.', 'h', 'o', 'l', 'd', 'f', 'a', 's', 't', '.', 'n', 'o', 'n', 'e', 0}
 
-// stopped returns why a file system takes no changes any more, if that is so. It is called after
-// each sync that worked. Once ext4 or xfs could not write its journal, or btrfs its trees, what
-// they had not written is lost. But fsync(2) of a directory says that all is well. So does, on
-// ext4, that of a file whose bytes were written and whose size was not. Such a file system refuses
-// a call that changes the file. So stopped makes one that changes nothing on a file system which is
-// alive: it removes an attribute that does not exist.
+// stopped returns the error of a file system that takes no more changes, or nil. It is called after
+// each successful sync. After ext4 or xfs could not write its journal, or btrfs its trees, the
+// unwritten changes are lost. But fsync(2) of a directory still succeeds, and on ext4 also of a
+// file whose bytes were written and whose size was not. Such a file system refuses a call that
+// changes the file. So stopped makes such a call, which changes nothing on a working file system:
+// it removes an attribute that does not exist.
 //
-// Note: no call that only reads reports it on ext4, which looks at its journal when a
-// change begins. Both calls take 2.6 µs at most; a write and an fdatasync 131 with them and without.
+// Note: on ext4 no read-only call reports it, because ext4 checks its journal at the start of a
+// change. Both calls take 2.6 µs at most; a write and an fdatasync take 131 µs with them and
+// without.
 func stopped(fd int) error {
 	var s unix.Statfs_t
 	if unix.Fstatfs(fd, &s) != nil {
 		return nil
 	}
-	switch uint32(s.Type) { // it may come out negative
+	switch uint32(s.Type) { // the field may be negative
 	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC:
 	default:
 		return nil
@@ -33,5 +34,5 @@ func stopped(fd int) error {
 	case unix.EROFS, unix.EIO, unix.EUCLEAN:
 		return e
 	}
-	return nil // most often ENODATA; or we may not ask
+	return nil // mostly ENODATA, or the caller may not ask
 }

@@ -1,4 +1,4 @@
-// Package sys holds the system calls that holdfast needs and the standard
-// library does not offer: one small file for each concept and system. What a
-// system cannot do is [errors.ErrUnsupported], never a pretence.
+// Package sys has the system calls that holdfast needs and the standard library lacks: one small
+// file for each concept and system. A call that a system lacks returns [errors.ErrUnsupported] and
+// never only pretends.
 package sys

@@ -4,5 +4,5 @@ package sys
 
 import "syscall"
 
-// ErrTextBusy says that a file is being run.
+// ErrTextBusy is the error for a file that is being executed.
 const ErrTextBusy = syscall.ETXTBSY

@@ -2,5 +2,5 @@ package sys
 
 import "syscall"
 
-// ErrTextBusy stands for the error that a file is being run: here no file is.
+// ErrTextBusy stands for the error of a file that is being executed: here no file is.
 const ErrTextBusy = syscall.EBUSY

@@ -5,11 +5,11 @@ import (
 	"syscall"
 )
 
-// mostInterruptions is how often a call is made again. A signal interrupts a call now and
-// then; a call that is interrupted each time would else never end.
+// mostInterruptions is the most repetitions of a call. A signal interrupts a call now and then; a
+// call that is interrupted each time would never end otherwise.
 const mostInterruptions = 100
 
-// Uninterrupted makes a call again when a signal has interrupted it.
+// Uninterrupted repeats a call that a signal has interrupted.
 func Uninterrupted(call func() error) (err error) {
 	for range mostInterruptions {
 		if err = call(); !errors.Is(err, syscall.EINTR) {

@@ -1,4 +1,4 @@
-// Package temporary names temporary files, and removes those that killed calls have left.
+// Package temporary names temporary files, and removes the ones that killed calls have left.
 package temporary
 
 import (
@@ -16,28 +16,27 @@ import (
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
 
-// Prefix is how the names of temporary files begin. It hides them, and names this library
-// to users who find one after a crash.
+// Prefix begins the names of temporary files. It hides them, and names this library to users who
+// find one after a crash.
 const Prefix = ".holdfast-"
 
-// Name returns a name that probably no file has, and that no call knows again.
-// It is not made of the name of the file to be replaced, which may be as long as a name
-// can be.
+// Name returns a random name that later calls do not recognize. It does not contain the name of the
+// file to be replaced, which may already have the greatest length.
 func Name() sys.Name {
 	var b [len(Prefix) + 14]byte
 	name := strconv.AppendUint(append(b[:0], Prefix...), rand.Uint64(), 36)
 	return sys.Name(append(name, 0))
 }
 
-// The digits of a KnownName: a random number, and the checksum of these digits. With the
-// prefix that is 30 bytes, which the file systems with the shortest names take: minix.
+// The digits of a KnownName: a random number, and a checksum of it. With the prefix it has 30
+// bytes, which minix takes, the file system with the shortest names.
 const (
 	randomDigits = 13
 	sumDigits    = 7
 )
 
-// KnownName returns a name that probably no file has, and that the next call knows again:
-// it is only given below a mark.
+// KnownName returns a random name that later calls recognize. It is used only in a directory with a
+// Mark.
 func KnownName() sys.Name {
 	var b [len(Prefix) + randomDigits + sumDigits + 1]byte
 	name := appendDigits(append(b[:0], Prefix...), rand.Uint64(), randomDigits)
@@ -55,7 +54,7 @@ func IsKnownName(name sys.Name) bool {
 	return string(appendDigits(b[:random], sumOf(b[:random]), sumDigits)) == string(name[:len(b)])
 }
 
-// sumOf is FNV-1a, by a loop: that of package hash needs memory.
+// sumOf is FNV-1a. It does not use package hash, which allocates.
 func sumOf(name []byte) uint64 {
 	sum := uint32(2166136261)
 	for _, c := range name[len(Prefix):] {
@@ -64,7 +63,7 @@ func sumOf(name []byte) uint64 {
 	return uint64(sum)
 }
 
-// appendDigits appends so many digits of a number, of base 36.
+// appendDigits appends a number in base 36, with the given number of digits.
 func appendDigits(b []byte, n uint64, digits int) []byte {
 	const of = "0123456789abcdefghijklmnopqrstuvwxyz"
 	at := len(b)
@@ -77,14 +76,14 @@ func appendDigits(b []byte, n uint64, digits int) []byte {
 	return b
 }
 
-// isStale reports whether a file with the name of a temporary may be one that a killed call of this
-// user has left. That is a regular file of one name that it may own.
+// isStale reports whether a file with a temporary name may be left by a killed call of this user:
+// it is regular, has one name, and an owner permitted by mayOwn.
 func isStale(is sys.Stat, mayOwn func(uid uint32) bool) bool {
 	return is.Mode&vfs.KindMask == vfs.KindRegular && is.Links == 1 && mayOwn(is.UID)
 }
 
-// RemoveStale removes a stale temporary. The caller holds the lock without which
-// no call works on it.
+// RemoveStale removes a stale temporary file. The caller holds the lock that every user of such
+// files needs.
 func RemoveStale(d vfs.Disk, dir int, name sys.Name, mayOwn func(uid uint32) bool) error {
 	var is sys.Stat
 	err := sys.Uninterrupted(func() (err error) {
@@ -100,24 +99,24 @@ func RemoveStale(d vfs.Disk, dir int, name sys.Name, mayOwn func(uid uint32) boo
 	return sys.Uninterrupted(func() error { return d.Remove(dir, name) })
 }
 
-// OpenToLock opens a directory once more, for a lock of its own. Every program may lock what
-// it may read, so a call that does not get the lock does not wait. It takes names that
-// no call knows again.
+// OpenToLock opens a directory once more, for a lock of its own. Every program may lock a directory
+// that it may read, so a call that does not get the lock does not wait. It uses names that later
+// calls do not recognize.
 func OpenToLock(d vfs.Disk, dir int) (fd int, err error) {
 	return d.OpenDirIn(dir, sys.Name(".\x00"))
 }
 
-// A Mark is the lock of a directory in which a Set makes temporaries of known names. All
-// processes with such files there share it, as long as they have them. A process that holds
-// it alone knows that every other such file is stale, and removes these first.
+// A Mark is the lock of a directory in which a Set makes files with KnownNames. All processes with
+// such files there hold it shared. A process that holds it alone knows that every other such file
+// is stale, and removes these first.
 type Mark struct {
 	key   keyed.Key
 	users int // guarded by marks.mu
 
 	mu     sync.Mutex
-	fd     int  // -1: it is not open
-	live   int  // temporaries
-	swept  bool // all that was stale is removed
+	fd     int  // -1: not open
+	live   int  // temporary files in use
+	swept  bool // all stale files were removed
 	locked bool
 	never  bool // the directory can't be locked
 }
@@ -128,15 +127,15 @@ type Marks struct {
 	Most    int
 
 	mu    sync.Mutex
-	All   []*Mark // the one that was made first is first
+	All   []*Mark // in the order in which they were made
 	swept map[keyed.Key]bool
 }
 
-// mostSwept bounds what is kept of directories that were swept. They are forgotten together.
+// mostSwept bounds the record of swept directories, which is cleared as a whole.
 const mostSwept = 1 << 14
 
-// Take returns the mark of a directory for one temporary, until GiveBack; or nil: it can't be
-// known again.
+// Take returns the mark of a directory for one temporary file, until GiveBack; or nil if none is
+// possible.
 func (m *Marks) Take(d *handles.Dir) *Mark {
 	k, old := m.use(d.Key())
 	if old != nil {
@@ -164,7 +163,7 @@ func (m *Marks) GiveBack(k *Mark) {
 	}
 	k.mu.Lock()
 	if k.live--; k.live == 0 {
-		_ = sys.Uninterrupted(func() error { return m.Disk.Unlock(k.fd) }) // else it stays locked with others
+		_ = sys.Uninterrupted(func() error { return m.Disk.Unlock(k.fd) }) // on an error it stays locked as shared
 		k.locked = false
 	}
 	k.mu.Unlock()
@@ -177,7 +176,7 @@ func (m *Marks) rest(k *Mark) {
 	m.mu.Unlock()
 }
 
-// use returns the mark of a directory, and another one that is to be closed for it.
+// use returns the mark of a directory, and another one to be closed for it.
 func (m *Marks) use(key keyed.Key) (k, old *Mark) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -207,8 +206,8 @@ func (m *Marks) use(key keyed.Key) (k, old *Mark) {
 	return k, old
 }
 
-// lock locks a directory for temporaries of known names. If it gets it alone first, it
-// removes what is stale.
+// lock locks a directory for temporary files with KnownNames. If it gets the lock alone first, it
+// removes stale files.
 func (m *Marks) lock(k *Mark, dir int) bool {
 	if k.never {
 		return false
@@ -237,12 +236,12 @@ func (m *Marks) lock(k *Mark, dir int) bool {
 	return k.locked
 }
 
-// sweepAtOnce is about how many names of a directory are read before a file is written there,
-// which takes some milliseconds. The next one that finds the directory unlocked goes on.
+// sweepAtOnce is about the number of names read in a directory before a file is written there,
+// which takes some milliseconds. The next call that finds the directory unlocked continues.
 const sweepAtOnce = 1 << 15
 
-// sweep removes what is stale in a directory that is locked for this call alone. It reports
-// whether it has read all names.
+// sweep removes stale files in a directory that is locked by this call alone. It reports whether it
+// has read all names.
 func (m *Marks) sweep(k *Mark) (over bool) {
 	buf := make([]byte, 64<<10)
 	var names []sys.DirEntry
@@ -252,21 +251,21 @@ func (m *Marks) sweep(k *Mark) (over bool) {
 			return err
 		})
 		if err != nil || len(names) == 0 {
-			return true // what can't be read now will not be later
+			return true // an unreadable directory will stay so
 		}
 		for _, e := range names {
 			if IsKnownName(e.Name) {
-				_ = RemoveStale(m.Disk, k.fd, e.Name, mayOwnTemporary) // what can't be removed stays
+				_ = RemoveStale(m.Disk, k.fd, e.Name, mayOwnTemporary) // a file that can't be removed stays
 			}
 		}
 	}
 	return false
 }
 
-// mayOwnTemporary reports whether a temporary of this user's Files may belong to a user.
-// Root gives them to the owners of the files that they are to replace.
+// mayOwnTemporary reports whether a user may own a temporary file of this user's Sets. Root gives
+// them to the owners of the files that they replace.
 func mayOwnTemporary(uid uint32) bool {
-	self := os.Geteuid() // -1: the system has no such numbers
+	self := os.Geteuid() // -1: the system has no user numbers
 	return self <= 0 || uid == uint32(self)
 }
 
@@ -277,7 +276,7 @@ func (m *Marks) close(k *Mark) {
 	}
 }
 
-// CloseAll closes all marks. No other call may be under way.
+// CloseAll closes all marks. No other call may run.
 func (m *Marks) CloseAll() {
 	for _, k := range m.All {
 		m.close(k)

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Open opens a terminal of so many columns, and of 24 lines. What is written to it is read from
-// the controller, and what is written to the controller are its keys.
+// Open opens a terminal of 24 lines. A test reads the terminal's output from controller, and writes
+// keys to it.
 func Open(t *testing.T, columns uint16) (controller, terminal *os.File) {
 	t.Helper()
 	open := func(name string) *os.File {
@@ -37,7 +37,7 @@ func Open(t *testing.T, columns uint16) (controller, terminal *os.File) {
 	return controller, terminal
 }
 
-// Mode returns how the terminal treats keys and lines.
+// Mode returns the terminal's settings for keys and lines.
 func Mode(t *testing.T, terminal *os.File) unix.Termios {
 	t.Helper()
 	mode, err := unix.IoctlGetTermios(int(terminal.Fd()), unix.TCGETS)

@@ -1,7 +1,7 @@
-// Package vfs is the calls that files and copies make of a file system, as interfaces, so
-// that a test can make them fail. The kernel's side is [sys.Disk]. The calls of every system
-// are in [Disk] and [CopyDisk]. The calls of some are in optional interfaces of a disk: see
-// [Attributes]. The package also has the kinds of files.
+// Package vfs has interfaces of the file system calls of files and copies, so that a test can make
+// them fail. [sys.Disk] implements them by the kernel. [Disk] and [CopyDisk] have the calls of
+// every system; optional interfaces have the calls of some: see [Attributes]. The package also has
+// the kinds of files.
 package vfs
 
 import (
@@ -10,10 +10,10 @@ import (
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
-// Disk is the calls that files.Set makes of a file system, one system call each where the
-// system has it. [sys.Disk] calls the kernel. A descriptor is a small number, of a file or a
-// directory. Any goroutine may call any method. After an interrupted call (EINTR) or a short
-// write the caller goes on. Errors are the system's, for errors.Is.
+// Disk has the calls of a files.Set, one system call each where the system has it. [sys.Disk] calls
+// the kernel. A descriptor is a small number, of a file or a directory. Any goroutine may call any
+// method. After an interrupted call (EINTR) or a short write the caller repeats or continues.
+// Errors are the system's, for errors.Is.
 type Disk interface {
 	Opener
 	Stater
@@ -26,7 +26,7 @@ type Disk interface {
 	Truncate(fd int, size int64) error
 }
 
-// CopyDisk is the calls that copying makes. The directory sys.AtCwd takes a path as a name.
+// CopyDisk has the calls of copying. With the directory sys.AtCwd a name is a path.
 type CopyDisk interface {
 	Disk
 	Source
@@ -36,34 +36,34 @@ type CopyDisk interface {
 	// RenameNew is Rename, but fails if a file of that name exists.
 	RenameNew(dir int, from, to sys.Name) error
 	SetTimes(fd int, accessed, modified time.Time) error
-	// Free returns how many bytes we may still write to fd's file system.
+	// Free returns the number of bytes that this user may still write to fd's file system.
 	Free(fd int) (int64, error)
 }
 
 // An Opener opens files and directories, and closes them.
 type Opener interface {
-	// OpenDir opens a directory for the calls that take one, and for Sync.
+	// OpenDir opens a directory for calls that take one, and for Sync.
 	OpenDir(path sys.Name) (fd int, err error)
-	// OpenForNames opens a directory that need not be readable. The descriptor is for calls
-	// that take a name in it, and for StatFD, and for nothing else.
+	// OpenForNames opens a directory that need not be readable. The descriptor is only for calls
+	// that take a name in it, and for StatFD.
 	OpenForNames(path sys.Name) (fd int, err error)
-	// OpenDirIn opens a directory of a directory; ".." is the one above.
+	// OpenDirIn opens a directory in a directory; ".." is its parent.
 	OpenDirIn(dir int, name sys.Name) (fd int, err error)
-	// OpenFile opens a file of a directory for writing, with flags of package os and
-	// the permissions of a new one before umask. It does not wait for a reader of a pipe.
+	// OpenFile opens a file in a directory for writing, with flags of package os and the
+	// permissions of a new file before umask. It does not wait for a reader of a pipe.
 	OpenFile(dir int, name sys.Name, flag int, perm uint32) (fd int, err error)
 	Close(fd int) error
 }
 
-// A Stater reports what files are, and lists a directory.
+// A Stater returns the attributes of files, and lists directories.
 type Stater interface {
-	// Stat reports what a name of a directory is; it does not follow a symbolic link.
+	// Stat returns the attributes of a name in a directory; it does not follow a symbolic link.
 	Stat(dir int, name sys.Name) (sys.Stat, error)
-	// StatFD reports what an open file or directory is.
+	// StatFD returns the attributes of an open file or directory.
 	StatFD(fd int) (sys.Stat, error)
-	// StatPath reports what a path is; it follows symbolic links.
+	// StatPath returns the attributes of a path; it follows symbolic links.
 	StatPath(path sys.Name) (sys.Stat, error)
-	// Resolve follows the symbolic links of a path to a file, which may be missing at its end.
+	// Resolve follows the symbolic links of a path to a file, which may not exist.
 	Resolve(path string) (string, error)
 	// ReadNames appends some of a directory's names, and none if there are no more.
 	ReadNames(fd int, buf []byte, to []sys.DirEntry) ([]sys.DirEntry, error)
@@ -91,27 +91,27 @@ type Syncer interface {
 	Datasync(fd int) error
 }
 
-// A Locker locks a file against other programs until it is closed; it is an error if one has
-// locked it. LockShared lets others share the lock. Unlock ends either.
+// A Locker locks a file against other programs until it is closed. It fails if another program has
+// it locked. LockShared takes a shared lock. Unlock releases either.
 type Locker interface {
 	Lock(fd int) error
 	LockShared(fd int) error
 	Unlock(fd int) error
 }
 
-// A Source is what copying reads.
+// A Source has the calls by which copying reads.
 type Source interface {
 	// OpenSource opens a file for reading. It waits for no lease and no writer of a pipe,
 	// and follows a symbolic link only where the name is a path.
 	OpenSource(dir int, name sys.Name) (fd int, err error)
 	StatFile(fd int) (sys.FileStat, error)
 	ReadAt(fd int, p []byte, at int64) (n int, err error)
-	// StatDir says what an open directory is, and whether something is mounted on it.
+	// StatDir returns the attributes of an open directory, and whether something is mounted on it.
 	StatDir(fd int) (sys.DirStat, error)
 }
 
-// A Tree is the calls on directories and links. All but LinkIn go by one directory and a
-// name in it, so that no path can be too long, and follow no symbolic link.
+// A Tree has the calls on directories and links. All but LinkIn take one directory and a name in
+// it, so that no path is too long, and follow no symbolic link.
 type Tree interface {
 	MkdirIn(dir int, name sys.Name, perm uint32) error
 	ReadLinkIn(dir int, name sys.Name) (string, error)
@@ -122,6 +122,6 @@ type Tree interface {
 	SetTimesIn(dir int, name sys.Name, accessed, modified time.Time) error
 }
 
-// NewSet makes the files.Set of any Disk: a func(Disk, files.Options) *files.Set, which package
-// files puts here. It is for the room that crashes Sets, and no user of the library sees it.
+// NewSet makes a files.Set on any Disk. It is a func(Disk, files.Options) *files.Set, set by
+// package files for the package that crashes Sets; users of the library can't see it.
 var NewSet any

@@ -6,27 +6,26 @@ import (
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
-// The following interfaces are of calls that not every system has. A disk with these calls
-// has the methods: use a type assertion. If the system has a call and the file system has
-// not, the error is errors.ErrUnsupported, or the kernel's.
+// The following interfaces have calls that some systems lack. A disk implements the ones that it
+// has: use a type assertion. If only the file system lacks a call, the error is
+// errors.ErrUnsupported, or the kernel's.
 
-// FileSystems are synced as a whole. The functions of the same names take any disk, also one
-// without these calls.
+// FileSystems has the calls on whole file systems. The functions of the same names take any disk.
 type FileSystems interface {
-	// SyncAll makes all files of fd's file system durable, with their names: syncfs(2),
-	// and what else that needs there. It reports what failed since fd was opened.
+	// SyncAll makes all files of fd's file system durable, with their names: syncfs(2), and more
+	// calls where that needs them. It reports failures since fd was opened.
 	SyncAll(fd int) error
-	// SyncsAll reports whether SyncAll can be relied on where fd is.
+	// SyncsAll reports whether SyncAll is reliable on fd's file system.
 	SyncsAll(fd int) bool
-	// LacksJournal reports whether durable names on fd's file system may be gone after a crash during
-	// later work in their directory. They may on ext2, and ext4 without a journal.
+	// LacksJournal reports whether later work in a directory may lose its durable names in a crash,
+	// on fd's file system: ext2, and ext4 without a journal.
 	LacksJournal(fd int) bool
-	// Dirty returns how many bytes of all programs wait to be written: an upper bound of
-	// what SyncAll writes.
+	// Dirty returns the number of dirty bytes of all programs: an upper bound of the bytes that
+	// SyncAll writes.
 	Dirty() (bytes int64, ok bool)
 }
 
-// SyncAll is [FileSystems].SyncAll of a disk where SyncsAll was true.
+// SyncAll is [FileSystems].SyncAll, for a disk whose SyncsAll is true.
 func SyncAll(d Disk, fd int) error {
 	if all, ok := d.(FileSystems); ok {
 		return all.SyncAll(fd)
@@ -34,19 +33,19 @@ func SyncAll(d Disk, fd int) error {
 	return errors.ErrUnsupported
 }
 
-// SyncsAll is false of a disk that does not sync file systems as a whole.
+// SyncsAll is [FileSystems].SyncsAll, and false for a disk without it.
 func SyncsAll(d Disk, fd int) bool {
 	all, ok := d.(FileSystems)
 	return ok && all.SyncsAll(fd)
 }
 
-// LacksJournal is false where no file system without a journal is known.
+// LacksJournal is [FileSystems].LacksJournal, and false for a disk without it.
 func LacksJournal(d Disk, fd int) bool {
 	all, ok := d.(FileSystems)
 	return ok && all.LacksJournal(fd)
 }
 
-// Dirty is not ok where the number is not known.
+// Dirty is [FileSystems].Dirty. It is not ok if the number is not known.
 func Dirty(d Disk) (bytes int64, ok bool) {
 	if all, is := d.(FileSystems); is {
 		return all.Dirty()
@@ -54,8 +53,8 @@ func Dirty(d Disk) (bytes int64, ok bool) {
 	return 0, false
 }
 
-// Attributes are the extended attributes of an open file; AttributesIn and AttributeIn are
-// of a name in a directory, and of a symbolic link itself. See [AttributesOf].
+// Attributes has the calls on extended attributes of an open file. AttributesIn and AttributeIn
+// take a name in a directory, and do not follow a symbolic link. See [AttributesOf].
 type Attributes interface {
 	Attributes(fd int) (names []string, err error)
 	Attribute(fd int, name string) ([]byte, error)
@@ -65,13 +64,13 @@ type Attributes interface {
 	AttributeIn(dir int, name sys.Name, attribute string) ([]byte, error)
 }
 
-// LinkAttributes are set on a symbolic link itself.
+// LinkAttributes sets attributes of a symbolic link itself.
 type LinkAttributes interface {
 	SetAttributeIn(dir int, name sys.Name, attribute string, value []byte) error
 }
 
-// AttributesOf returns a disk's extended attributes. Those of a disk without them are
-// errors.ErrUnsupported, as those of a file system without them.
+// AttributesOf returns a disk's calls on extended attributes. For a disk without them they return
+// errors.ErrUnsupported, as for a file system without attributes.
 func AttributesOf(d Disk) Attributes {
 	if a, ok := d.(Attributes); ok {
 		return a
@@ -96,16 +95,15 @@ func (noAttributes) AttributeIn(int, sys.Name, string) ([]byte, error) {
 type Cloner interface {
 	// Clone makes a file share all bytes of another: FICLONE.
 	Clone(to, from int) error
-	// SharesFaster reports whether Clone of a small file is faster than a write, on the
-	// file system of a device that has the file fd. There Clone shares room that was never
-	// written, too.
+	// SharesFaster reports whether Clone of a small file is faster than a write, on the device of
+	// the file fd. There Clone also shares allocated ranges that were never written.
 	SharesFaster(fd int, device uint64) bool
 }
 
-// A Mover moves bytes from file to file without memory of this process.
+// A Mover copies bytes between files in the kernel.
 type Mover interface {
-	// CopiesRanges reports whether the machine that holds the bytes, such as a server (NFS 4.2, SMB),
-	// does CopyRange from a file of fd's file system.
+	// CopiesRanges reports whether the server of fd's file system (NFS 4.2, SMB) executes
+	// CopyRange.
 	CopiesRanges(fd int) bool
 	CopyRange(to, from int, at int64, n int) (int, error)
 	Pipe() (r, w int, err error)
@@ -113,33 +111,32 @@ type Mover interface {
 	Splice(to int, toAt int64, from int, fromAt int64, n int) (int, error)
 }
 
-// Holes are the ranges of a file that take no room, or were not written.
+// Holes has the calls that find holes, and allocated ranges that were never written.
 type Holes interface {
-	// SeekData and SeekHole return the first byte from at on that is in data, or in a
-	// hole. No more data is ENXIO.
+	// SeekData and SeekHole return the first byte from at on that is in data, or in a hole. If no
+	// data follows, the error is ENXIO.
 	SeekData(fd int, at int64) (int64, error)
 	SeekHole(fd int, at int64) (int64, error)
-	// Unwritten appends the ranges from at on that have room on the disk and were not
-	// written: FIEMAP. It goes on where next says, until that is -1.
+	// Unwritten appends the ranges from at on that are allocated and were not written: FIEMAP. Call
+	// it again at next, until that is -1.
 	Unwritten(fd int, at int64, to []sys.Range) (ranges []sys.Range, next int64, err error)
 }
 
-// An Allocator gives files their room on the disk before they are written.
+// An Allocator allocates disk space of files before they are written.
 type Allocator interface {
-	// Allocate gives a range of a file its room; grow lets the file's size grow with it.
+	// Allocate allocates a range of a file; with grow the file's size grows to its end.
 	Allocate(fd int, at, n int64, grow bool) error
-	// AllocatesFaster reports whether fd's file system writes faster into room that it
-	// has given before.
+	// AllocatesFaster reports whether fd's file system writes faster to allocated space.
 	AllocatesFaster(fd int) bool
 }
 
-// A PageCache is what the kernel keeps of files in memory.
+// A PageCache has the calls on the kernel's cache of file pages.
 type PageCache interface {
-	// IsCold reports whether it is known, without a look at the disk, that the page cache
-	// has nothing of a file.
+	// IsCold reports whether the page cache is known, without reading the disk, to hold no page of
+	// a file.
 	IsCold(fd int) bool
-	// Evict drops a synced file's pages, as far as they can be.
+	// Evict drops the pages of a synced file, if the kernel can.
 	Evict(fd int) error
-	// Cached returns how many of its pages are there.
+	// Cached returns the number of a file's pages in the cache.
 	Cached(fd int, size int64) (pages int64, err error)
 }

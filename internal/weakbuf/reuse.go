@@ -1,5 +1,5 @@
-// Package weakbuf keeps blocks of memory for their next use, by whomever, but not from the garbage
-// collector.
+// Package weakbuf keeps unused blocks of memory for their next use, until the garbage collector
+// takes them.
 package weakbuf
 
 import (
@@ -17,7 +17,8 @@ var blocks [bits.UintSize]sync.Pool
 // Size returns the size of the smallest block of at least n bytes: a power of two.
 func Size(n int) int { return 1 << bits.Len(uint(max(n, Least)-1)) }
 
-// Get returns a block of size bytes that was left, or nil: it allocates nothing. It may hold any bytes.
+// Get returns a block of size bytes that Put kept, or nil: it allocates nothing. The block may hold
+// any bytes.
 func Get(size int) []byte {
 	if size&(size-1) != 0 {
 		return nil
@@ -28,7 +29,8 @@ func Get(size int) []byte {
 	return nil
 }
 
-// Put leaves a block that nobody uses any more. One whose size is no power of two goes to the garbage collector.
+// Put keeps an unused block. A block whose size is no power of two is left to the garbage
+// collector.
 func Put(block []byte) {
 	if n := len(block); n >= Least && n&(n-1) == 0 {
 		blocks[bits.Len(uint(n))].Put(unsafe.SliceData(block))

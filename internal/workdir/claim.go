@@ -12,12 +12,12 @@ import (
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
-// mark is the file that shows [RemoveStale] a directory of Claim. A user's directory may have a name
-// like it.
+// mark is the file by which [RemoveStale] recognizes a directory of Claim. A user's directory may
+// have a similar name.
 const mark = "made-by-holdfast"
 
-// Claim makes a new directory in parent, whose name is prefix and a number. It is locked as long as
-// it is open, where the system has such locks. [Dir.Discard] removes it.
+// Claim makes a new directory in parent, named prefix and a number. It stays locked while it is
+// open, if the system has such locks. [Dir.Discard] removes it.
 func Claim(parent, prefix string) (*Dir, error) {
 	for {
 		d, err := Make(parent, prefix+strconv.FormatUint(uint64(rand.Uint32()), 10))
@@ -29,7 +29,7 @@ func Claim(parent, prefix string) (*Dir, error) {
 		}
 		locked, lockErr := sys.TryLock(d.file)
 		if lockErr == nil && (!locked || d.Still() != nil) {
-			// A RemoveStale has met it before it was locked.
+			// A RemoveStale has found it before it was locked.
 			_ = d.Remove()
 			_ = d.Close()
 			continue
@@ -48,7 +48,8 @@ func Claim(parent, prefix string) (*Dir, error) {
 // Discard removes the directory with its contents, and closes it.
 func (d *Dir) Discard() error { return errors.Join(d.removeAll(), d.Close()) }
 
-// removeAll removes it with its contents. The mark goes last: what is interrupted can go on.
+// removeAll removes the directory with its contents. The mark goes last, so that another call can
+// finish an interrupted one.
 func (d *Dir) removeAll() error {
 	entries, err := d.Entries()
 	for _, e := range entries {
@@ -65,9 +66,9 @@ func (d *Dir) removeAll() error {
 	return d.Remove()
 }
 
-// RemoveStale removes the directories that [Claim] made in parent for programs that have ended. It
-// leaves what has no lock, another owner, or contents without the mark. What it can't remove is its
-// error.
+// RemoveStale removes directories that [Claim] made in parent for programs that have ended. It
+// leaves a directory without a lock, of another owner, or with contents but no mark. It returns an
+// error for each that it can't remove.
 func RemoveStale(parent, prefix string) (err error) {
 	entries, err := os.ReadDir(parent)
 	for _, e := range entries {
@@ -77,14 +78,14 @@ func RemoveStale(parent, prefix string) (err error) {
 		}
 		d, openErr := Open(parent, e.Name())
 		if openErr != nil {
-			continue // it is another user's, or is removed meanwhile
+			continue // it belongs to another user, or was removed meanwhile
 		}
 		err = errors.Join(err, d.removeStale(), d.Close())
 	}
 	return err
 }
 
-// removeStale removes it if it is marked, or empty, and no program has its lock.
+// removeStale removes the directory if it is marked or empty, and no program has its lock.
 func (d *Dir) removeStale() error {
 	if locked, err := sys.TryLock(d.file); err != nil || !locked || d.Still() != nil {
 		return nil

@@ -1,10 +1,10 @@
-// Package workdir keeps the directories that a program makes beside those of other users. The
-// program removes them, or a later one does after a kill.
+// Package workdir holds the directories that a program makes next to other users' directories. The
+// program removes them, or a later program does after a kill.
 //
-// A user who may write to a directory may rename what is in it, and put a link in its
-// place, at any moment. So nothing here goes by a path. A [Dir] and the directory above it
-// are held open, and the Dir is this user's alone. Whatever has its name later, the Dir
-// stays the same directory.
+// A user who may write to a directory may rename the names in it, and put a link in place of one,
+// at any moment. So nothing here uses a path. A [Dir] and its parent are held open, and only this
+// user may write to the Dir. Its name may be taken by others later; the Dir stays the same
+// directory.
 //
 // Start with [Make] and [Open].
 package workdir
@@ -18,25 +18,24 @@ import (
 	"strings"
 )
 
-// A Dir is an open directory of this user, and no other user may write to it. It is for one
+// A Dir is an open directory of this user, to which no other user may write. It is for one
 // goroutine, except Path and Name.
 type Dir struct {
 	parent, name string
-	in, root     *os.Root // the directory that it is in, and itself
-	file         *os.File // itself, to be locked
+	in, root     *os.Root // its parent, and itself
+	file         *os.File // itself, for locks
 	is           fs.FileInfo
 	path         string
 }
 
-// A ForeignError says that a directory is not this user's alone: it has another owner, or
-// others may write to it.
+// A ForeignError reports a directory that has another owner, or to which others may write.
 type ForeignError struct{ Dir string }
 
 func (e *ForeignError) Error() string {
 	return fmt.Sprintf("%q is not this user's alone", e.Dir)
 }
 
-// errExchanged says that a name has another directory than before.
+// errExchanged reports that a name leads to another directory than before.
 var errExchanged = errors.New("it was exchanged for another")
 
 // Make makes a new directory in parent. On a file system without owners, such as vfat
@@ -60,9 +59,8 @@ func Make(parent, name string) (*Dir, error) {
 	return d, nil
 }
 
-// Open opens a directory in parent that may have been made before. Its error is fs.ErrNotExist
-// if there is none, and a [*ForeignError] if it is not this user's alone. A link to a
-// directory is an error too.
+// Open opens an existing directory in parent. Its error is fs.ErrNotExist if there is none, and a
+// [*ForeignError] if others own it or may write to it. A link to a directory is an error too.
 func Open(parent, name string) (*Dir, error) {
 	in, err := os.OpenRoot(parent)
 	if err != nil {
@@ -104,8 +102,8 @@ func open(in *os.Root, parent, name string) (*Dir, error) {
 	return d, nil
 }
 
-// Named gives an error of an [os.Root] the path that the user knows. A Root knows a file only
-// by its name in the Root.
+// Named replaces the path in an error of an [os.Root] by the path that the user knows. A Root knows
+// a file only by its name in the Root.
 func Named(err error, path string) error {
 	if is := (*fs.PathError)(nil); errors.As(err, &is) {
 		return &fs.PathError{Op: strings.TrimSuffix(is.Op, "at"), Path: path, Err: is.Err}
@@ -113,9 +111,9 @@ func Named(err error, path string) error {
 	return err
 }
 
-// At holds a directory open, of whatever owner. It returns a path that leads to this directory
-// until release: all that is made by that path is in one place. The path is dir itself, unless
-// this is root and another user may rename a part of it.
+// At holds a directory of any owner open. It returns a path that leads to this directory until
+// release: all files made by that path are in one place. The path is dir itself, unless this is
+// root and another user may rename a part of it.
 func At(dir string) (path string, release func() error, err error) {
 	in, err := os.OpenRoot(dir)
 	if err != nil {
@@ -128,7 +126,7 @@ func At(dir string) (path string, release func() error, err error) {
 	return safePath(file, dir, dir), file.Close, nil
 }
 
-// ownsNothing reports whether a file made in it has another owner than this user too.
+// ownsNothing reports whether a new file in the directory has another owner than this user too.
 func (d *Dir) ownsNothing() bool {
 	const name = "owner"
 	f, err := d.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -139,26 +137,26 @@ func (d *Dir) ownsNothing() bool {
 	return errors.Join(err, f.Close(), d.root.Remove(name)) == nil && !isOwn(info)
 }
 
-// Name is its name for people: its path when it was opened. Others may have put something
-// else there since.
+// Name is its path when it was opened, for messages. Others may have put something else there
+// since.
 func (d *Dir) Name() string { return filepath.Join(d.parent, d.name) }
 
-// Path is a path that leads to it as long as it is open. It is that of Name, unless this is
-// root and another user may rename a part of it. Then it leads through /proc and the open
-// directory, also in processes that this one starts.
+// Path is a path that leads to it while it is open. It is Name, unless this is root and another
+// user may rename a part of it. Then it leads through /proc and the open directory, also in child
+// processes.
 func (d *Dir) Path() string { return d.path }
 
 // IsHeld reports whether Path ends with Close.
 func (d *Dir) IsHeld() bool { return d.path != d.Name() }
 
-// Root returns its contents, and File itself, to be locked. Close closes both.
+// Root returns its contents, and File itself, for locks. Close closes both.
 func (d *Dir) Root() *os.Root { return d.root }
 func (d *Dir) File() *os.File { return d.file }
 
-// Entries lists what is in it.
+// Entries lists its entries.
 func (d *Dir) Entries() ([]fs.DirEntry, error) { return fs.ReadDir(d.root.FS(), ".") }
 
-// Still returns an error unless its name is still its own.
+// Still returns an error unless its name still leads to it.
 func (d *Dir) Still() error {
 	now, err := d.in.Lstat(d.name)
 	if err == nil && !os.SameFile(now, d.is) {
@@ -167,9 +165,9 @@ func (d *Dir) Still() error {
 	return err
 }
 
-// Remove removes it, which must be empty; Close must still be called. It leaves what others have
-// put under its name. If that happens at this very moment, it may remove a file or an empty
-// directory there. That user may remove it too.
+// Remove removes the directory, which must be empty; Close must still be called. It leaves a file
+// that others have put under its name. If that happens at this very moment, it may remove a file or
+// an empty directory there, which that user may remove too.
 func (d *Dir) Remove() error {
 	if err := d.Still(); err != nil {
 		return err
@@ -190,8 +188,8 @@ func (d *Dir) Empty() error {
 	return err
 }
 
-// Again opens a directory again that was closed so that its file system could be mounted
-// again. Its Path must have been that of Name.
+// Again opens a directory again that was closed so that its file system could be mounted again. Its
+// Path must have been its Name.
 func (d *Dir) Again() (*Dir, error) {
 	in, err := os.OpenRoot(d.parent)
 	if err != nil {
@@ -204,7 +202,7 @@ func (d *Dir) Again() (*Dir, error) {
 	return again, nil
 }
 
-// Close ends its lock and its Path.
+// Close releases its lock and ends its Path.
 func (d *Dir) Close() error {
 	return errors.Join(d.file.Close(), d.root.Close(), d.in.Close())
 }

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// safePath returns a path of an open directory that others can't change. It is its name, if they
-// can't change what is above it, or one through /proc: proc_pid_fd(5).
+// safePath returns a path of an open directory that other users can't change: its name, if they
+// can't change the directories above it, or a path through /proc: proc_pid_fd(5).
 func safePath(dir *os.File, name, below string) string {
 	if os.Geteuid() != 0 || isFixed(below) && isNow(dir, name) {
 		return name
@@ -22,7 +22,7 @@ func safePath(dir *os.File, name, below string) string {
 	return held
 }
 
-// isNow reports whether a path leads to an open directory.
+// isNow reports whether a path leads to an open directory now.
 func isNow(dir *os.File, path string) bool {
 	is, err := dir.Stat()
 	if err != nil {
@@ -32,17 +32,17 @@ func isNow(dir *os.File, path string) bool {
 	return err == nil && os.SameFile(now, is)
 }
 
-// byDescriptor is the beginning of that path, in this process or in the one that started it.
-// It leads to that very directory, where others may rename if it is theirs: see [At].
+// byDescriptor matches the beginning of a path through /proc, in this process or in its parent. It
+// leads to that very directory, even if others may rename it: see [At].
 func byDescriptor() *regexp.Regexp { return regexp.MustCompile(`^/proc/\d+/fd/\d+/`) }
 
-// mostLinks is how many symbolic links are followed for one path, as on Linux.
+// mostLinks is the most symbolic links followed for one path, as on Linux.
 const mostLinks = 40
 
-// isFixed reports whether only root and this user may change where the path of a directory
-// leads. Each directory on the way belongs to one of both, and so does each link. Others may
-// write to a directory only if it is sticky (rename(2), EPERM). It checks from the root on, so
-// that what it has checked can't change any more.
+// isFixed reports whether only root and this user can change the target of a directory's path. Each
+// directory on the way, and each link, must belong to one of them. Others may write to a directory
+// only if it is sticky (rename(2), EPERM). It checks from the root down, so that the checked part
+// can't change any more.
 func isFixed(dir string) bool {
 	if held := byDescriptor().FindString(dir + "/"); held != "" {
 		return isKept(held + ".")
@@ -72,7 +72,7 @@ func isFixed(dir string) bool {
 	return len(rest) == 0
 }
 
-// linkOfOurs returns where a link of root or this user leads.
+// linkOfOurs returns the target of a link that belongs to root or this user.
 func linkOfOurs(path string) (target string, ok bool) {
 	var is syscall.Stat_t
 	if err := syscall.Lstat(path, &is); err != nil || is.Mode&syscall.S_IFMT != syscall.S_IFLNK || !isOurs(is) {
@@ -84,8 +84,8 @@ func linkOfOurs(path string) (target string, ok bool) {
 
 func isOurs(is syscall.Stat_t) bool { return is.Uid == 0 || int(is.Uid) == os.Geteuid() }
 
-// isKept reports whether it is a directory where no other user may rename what root and this
-// user have in it.
+// isKept reports whether dir is a directory in which no other user may rename names of root and
+// this user.
 func isKept(dir string) bool {
 	var is syscall.Stat_t
 	if err := syscall.Lstat(dir, &is); err != nil || is.Mode&syscall.S_IFMT != syscall.S_IFDIR {

@@ -1,5 +1,5 @@
-// Package cli is what the commands share. It has exit codes and refusals, flags and help, output
-// that sets no terminal, progress, new files and the results that are read. Start with [Run] and
+// Package cli has the common parts of the commands: exit codes and refusals, flags and help, output
+// that can't control the terminal, progress, new files, and reading results. Start with [Run] and
 // [Refusal].
 package cli
 
@@ -16,13 +16,13 @@ const (
 	ExitOK          = 0
 	ExitNotMet      = 1 // a stated need or promise was not met
 	ExitUsage       = 2
-	ExitCannot      = 3   // it could not be measured
-	ExitNotKnown    = 4   // what was measured does not say if a stated need is met
-	ExitInterrupted = 130 // by SIGINT, or because the reader of standard output has gone
-	ExitBySignal    = 128 // and the number of another signal: 143 is SIGTERM, 129 SIGHUP
+	ExitCannot      = 3   // the measurement was not possible
+	ExitNotKnown    = 4   // the measurement does not decide a stated need
+	ExitInterrupted = 130 // by SIGINT, or because standard output has no reader any more
+	ExitBySignal    = 128 // plus the number of another signal: 143 is SIGTERM, 129 SIGHUP
 )
 
-// A Refusal is an error with its exit code and with what the user can do.
+// A Refusal is an error with its exit code and a hint for the user.
 type Refusal struct {
 	Code int
 	Err  error  // lower case, without a full stop
@@ -42,13 +42,13 @@ func Say(stderr io.Writer, format string, args ...any) {
 	line(stderr, "holdfast: "+InLocale(fmt.Sprintf(format, args...)))
 }
 
-// line prints a text as one line, or on a terminal as lines that fit.
+// line prints a text as one line, or folded on a terminal.
 func line(w io.Writer, text string) {
 	fmt.Fprint(w, folded(OneLine(text)+"\n", columns(w, 0)))
 }
 
-// Report prints what the user has to know about err and returns the exit code. It prints
-// nothing if standard output has no reader any more.
+// Report prints err for the user and returns the exit code. It prints nothing if standard output
+// has no reader any more.
 func Report(stderr io.Writer, err error) int {
 	switch {
 	case err == nil:
@@ -72,7 +72,7 @@ func Report(stderr io.Writer, err error) int {
 	return r.Code
 }
 
-// Cause is an error without the name of a temporary file.
+// Cause returns an error without the name of a temporary file.
 func Cause(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {
@@ -81,7 +81,7 @@ func Cause(err error) error {
 	return err
 }
 
-// DiskHint says what to do about an error of the disk, if that is known.
+// DiskHint returns advice about an error of the disk, or "".
 func DiskHint(err error) string {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
@@ -98,7 +98,7 @@ func DiskHint(err error) string {
 	return ""
 }
 
-// Leaves returns the errors that were joined.
+// Leaves returns the joined errors in err.
 func Leaves(err error) []error {
 	if err == nil {
 		return nil

@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/workdir"
 )
 
-// ExportFlag adds --export, which has the same formats everywhere.
+// ExportFlag adds --export, with the same formats in every command.
 func ExportFlag(f *pflag.FlagSet, format *report.Format, usage string) {
 	var names []string
 	for _, one := range report.Formats() {
@@ -34,11 +34,10 @@ func WriteOut(stdout io.Writer, path string, write func(io.Writer) error) error 
 	return writeNew("-o", path, write)
 }
 
-// writeNew writes to the new file that a flag names. If that fails, no file is
-// left.
+// writeNew writes to the new file that a flag names. On a failure it leaves no file.
 func writeNew(flag, path string, write func(io.Writer) error) error {
 	dir, name := filepath.Split(path)
-	if name == "" { // a directory's, as the slash says
+	if name == "" { // the slash means a directory
 		return IsFree(flag, path)
 	}
 	directory, err := os.OpenRoot(cmp.Or(dir, "."))
@@ -49,8 +48,8 @@ func writeNew(flag, path string, write func(io.Writer) error) error {
 	return WriteIn(directory, name, flag, path, write)
 }
 
-// WriteIn is writeNew in a directory that is held open. It removes the file that it made,
-// whatever the path leads to by then.
+// WriteIn is writeNew in an open directory. On a failure it removes the file that it made, even if
+// the path leads elsewhere by then.
 func WriteIn(dir *os.Root, name, flag, path string, write func(io.Writer) error) error {
 	f, err := dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
@@ -61,7 +60,7 @@ func WriteIn(dir *os.Root, name, flag, path string, write func(io.Writer) error)
 	}
 	out := &output{Writer: f}
 	err = write(out)
-	if ended := out.End(); ended != nil { // the same failure, under the name of the file
+	if ended := out.End(); ended != nil { // the same failure, with the name of the file
 		cause := out.failed.Err
 		err = &Refusal{ExitCannot, fmt.Errorf("%s %s: %w", flag, path, cause), DiskHint(cause)}
 	}
@@ -75,18 +74,18 @@ func cannotWriteNew(flag, path string, err error) error {
 	return Misuse("choose a file in an existing directory that you may write to", "%s %s: %w", flag, path, Cause(err))
 }
 
-// A HeldDir is a directory that is held open. All that is made and removed in it is in one
-// place, even if a part of its path is replaced meanwhile.
+// A HeldDir is an open directory. All files made and removed in it are in one place, even if a part
+// of its path is replaced meanwhile.
 type HeldDir struct {
 	*os.Root
 	name string
-	In   *HeldDir // where it was made; nil: it was there
+	In   *HeldDir // its parent, if HoldDir made it; nil: it existed
 }
 
-// HoldDir makes a directory, and those above it, unless it is there.
+// HoldDir opens a directory, and makes it and its parents if they don't exist.
 func HoldDir(path string, perm fs.FileMode) (*HeldDir, error) {
 	path = filepath.Clean(path)
-	if info, err := os.Stat(path); err == nil && !info.IsDir() { // opening a pipe would wait
+	if info, err := os.Stat(path); err == nil && !info.IsDir() { // to open a pipe would wait
 		return nil, &fs.PathError{Op: "open", Path: path, Err: syscall.ENOTDIR}
 	}
 	root, err := os.OpenRoot(path)
@@ -124,7 +123,7 @@ func (h *HeldDir) Close() error {
 	return err
 }
 
-// Undo removes the directories that HoldDir made, which must be empty, and closes it.
+// Undo removes the directories that HoldDir made, which must be empty, and closes h.
 func (h *HeldDir) Undo() error {
 	err := h.Root.Close()
 	if h.In != nil {
@@ -133,8 +132,8 @@ func (h *HeldDir) Undo() error {
 	return err
 }
 
-// IsFree refuses the file that a flag names if it exists, or can't be made. An empty name
-// is no file, and - is stdout.
+// IsFree returns an error if the file that a flag names exists or can't be made. An empty name
+// means no file, and - stdout.
 func IsFree(flag, path string) error {
 	if path == "" || path == "-" && flag != "-o" {
 		return nil
@@ -149,7 +148,7 @@ func IsFree(flag, path string) error {
 	return nil
 }
 
-// placeText is what is in the place of something new.
+// placeText describes an existing file in the place of a new one.
 func placeText(info fs.FileInfo) string {
 	if info.IsDir() {
 		return "directory"

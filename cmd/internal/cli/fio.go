@@ -14,8 +14,8 @@ func FioFlag(f *pflag.FlagSet, path *string) {
 	f.Var(Once("file", path, Given), "emit-fio", "write the fio job nearest to the best policy to this new\nfile (-: stdout), so that others can check the figures")
 }
 
-// EmitFio writes the run's fio job to a new file, or for - to stdout; an empty
-// path asks for none.
+// EmitFio writes the run's fio job to a new file, or for - to stdout. With an empty path it does
+// nothing.
 func EmitFio(stdout io.Writer, path string, run result.Run) error {
 	write := func(w io.Writer) error { return report.Fio(w, run) }
 	switch path {

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// A FlagValue is a pflag.Value made of a parser.
+// A FlagValue is a pflag.Value with a parser.
 type FlagValue struct {
 	Kind  string // shown in the help
 	Parse func(text string) error
@@ -23,7 +23,7 @@ func (v FlagValue) Set(text string) error { return v.Parse(text) }
 func (v FlagValue) Type() string          { return v.Kind }
 func (v FlagValue) String() string        { return v.Text() }
 
-// Many is a flag that may be given more than once.
+// Many returns a flag that may be given more than once.
 func Many[T any](kind string, values *[]T, parse func(string) (T, error)) FlagValue {
 	set := func(text string) error {
 		v, err := parse(text)
@@ -35,8 +35,8 @@ func Many[T any](kind string, values *[]T, parse func(string) (T, error)) FlagVa
 	return FlagValue{kind, set, func() string { return strings.Trim(fmt.Sprint(*values), "[]") }}
 }
 
-// List is a flag of several values with commas between them, which may be given more
-// than once.
+// List returns a flag of several values with commas between them, which may be given more than
+// once.
 func List[T any](kind string, values *[]T, parse func(string) (T, error)) FlagValue {
 	f := Many(kind, values, parse)
 	one := f.Parse
@@ -51,7 +51,7 @@ func List[T any](kind string, values *[]T, parse func(string) (T, error)) FlagVa
 	return f
 }
 
-// Once is a flag that may be given again: the last value counts.
+// Once returns a flag with one value: if it is given again, the last value counts.
 func Once[T any](kind string, value *T, parse func(string) (T, error)) FlagValue {
 	set := func(text string) error {
 		v, err := parse(text)
@@ -63,8 +63,7 @@ func Once[T any](kind string, value *T, parse func(string) (T, error)) FlagValue
 	return FlagValue{kind, set, func() string { return fmt.Sprint(*value) }}
 }
 
-// ParseBetween returns a parser of whole numbers. For another number it returns an error
-// that begins with what it can't be.
+// ParseBetween returns a parser of whole numbers from least to most. Its error begins with cannot.
 func ParseBetween(least, most int, cannot string) func(string) (int, error) {
 	return func(text string) (int, error) {
 		n, err := strconv.Atoi(text)
@@ -78,7 +77,7 @@ func ParseBetween(least, most int, cannot string) func(string) (int, error) {
 	}
 }
 
-// ParseTime returns a parser of how long a run may take. It is at most 1000h, so that its multiples fit
+// ParseTime returns a parser of a run's duration. It is at most 1000h, so that its multiples fit
 // into a Duration.
 func ParseTime(least time.Duration) func(string) (time.Duration, error) {
 	return func(text string) (time.Duration, error) {
@@ -120,7 +119,7 @@ func ParseShare(noun string) func(string) (float64, error) {
 // minShare is less than any machine can measure.
 const minShare = 0.001
 
-// NoArguments refuses arguments of a command that takes none.
+// NoArguments refuses arguments to a command that takes none.
 func NoArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -133,7 +132,7 @@ func SeeHelp(cmd *cobra.Command) string {
 	return fmt.Sprintf("%s --help shows the flags", cmd.CommandPath())
 }
 
-// FlagError says in plain words what is wrong with a flag.
+// FlagError returns an error of a flag in plain words.
 func FlagError(cmd *cobra.Command, err error) error {
 	var value *pflag.InvalidValueError
 	if errors.As(err, &value) {
@@ -153,8 +152,9 @@ func FlagError(cmd *cobra.Command, err error) error {
 	return Misuse(hint, "%w", err)
 }
 
-// nearFlags returns the flag that two letters in each other's place make, else those that cobra would
-// suggest, if they were commands. To cobra a swap is two letters that differ: too many for a short name.
+// nearFlags returns the flag that differs by a swap of two letters, else the flags that cobra would
+// suggest, if they were commands. cobra counts a swap as two different letters: too many for a
+// short name.
 func nearFlags(cmd *cobra.Command, name string) []string {
 	for i := range max(1, len(name)) - 1 {
 		swapped := name[:i] + name[i+1:i+2] + name[i:i+1] + name[i+2:]
@@ -162,7 +162,7 @@ func nearFlags(cmd *cobra.Command, name string) []string {
 			return []string{swapped}
 		}
 	}
-	flags := &cobra.Command{SuggestionsMinimumDistance: min(2, (len(name)+1)/3)} // letters that differ
+	flags := &cobra.Command{SuggestionsMinimumDistance: min(2, (len(name)+1)/3)} // different letters
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if !f.Hidden {
 			flags.AddCommand(&cobra.Command{Use: f.Name, Run: func(*cobra.Command, []string) {}})
@@ -171,7 +171,7 @@ func nearFlags(cmd *cobra.Command, name string) []string {
 	return flags.SuggestionsFor(name)
 }
 
-// Given refuses an empty text.
+// Given returns a text that is not empty, or an error.
 func Given(text string) (string, error) {
 	if text == "" {
 		return "", errors.New("a name is missing")
@@ -179,7 +179,8 @@ func Given(text string) (string, error) {
 	return text, nil
 }
 
-// NewFile wants the name of a file that is to be made. For programs - is a stream.
+// NewFile parses the name of a new file. "-" is refused, because it means a stream to many
+// programs.
 func NewFile(text string) (string, error) {
 	if text == "-" {
 		return "", errors.New("- is no file; leave the flag out for standard output, or name a file (./- for one of that name)")
@@ -187,7 +188,8 @@ func NewFile(text string) (string, error) {
 	return Given(text)
 }
 
-// NewLines is NewFile for lines of JSON, which a browser would show as such. Report makes a page of them.
+// NewLines is NewFile for lines of JSON. It refuses the name of an HTML page; report makes a page
+// of the lines.
 func NewLines(report string) func(text string) (string, error) {
 	return func(text string) (string, error) {
 		if strings.HasSuffix(text, ".html") {

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// groupKey marks a flag that few people need with the group in which the help lists it.
+// groupKey is the annotation of a flag that few users need: its group in the help.
 const groupKey = "holdfast_group"
 
 // InGroup moves flags to a named group of the help.
@@ -23,14 +23,14 @@ func InGroup(flags *pflag.FlagSet, group string, names ...string) {
 	}
 }
 
-// mostFirst is how many flags a help shows before all others.
+// mostFirst is the number of flags that a help shows before all others.
 const mostFirst = 8
 
-// exitKey begins the annotation of an exit code.
+// exitKey is the prefix of the annotation of an exit code.
 const exitKey = "holdfast_exit_"
 
-// Exits are the annotations of a command whose exit codes mean something of their own; an empty
-// meaning takes a code away. The others mean the same for all commands.
+// Exits returns the annotations of a command with its own meanings of exit codes; an empty meaning
+// removes a code. The other codes mean the same for all commands.
 func Exits(meanings map[int]string) map[string]string {
 	notes := map[string]string{}
 	for code, meaning := range meanings {
@@ -39,7 +39,7 @@ func Exits(meanings map[int]string) map[string]string {
 	return notes
 }
 
-// exits returns what each exit code of a command means.
+// exits returns the meaning of each exit code of a command.
 func exits(cmd *cobra.Command) map[int]string {
 	all := map[int]string{
 		ExitOK: "done", ExitUsage: "wrong input: nothing was done", ExitCannot: "it could not be done",
@@ -47,7 +47,7 @@ func exits(cmd *cobra.Command) map[int]string {
 	}
 	for key, meaning := range cmd.Annotations {
 		if code, ok := strings.CutPrefix(key, exitKey); ok {
-			n, _ := strconv.Atoi(code) // Exits has written it
+			n, _ := strconv.Atoi(code) // Exits wrote it
 			all[n] = meaning
 		}
 	}
@@ -55,15 +55,15 @@ func exits(cmd *cobra.Command) map[int]string {
 	return all
 }
 
-// Help prints a command's help: what it does, the flags most people need, two
-// examples, the other flags in their groups, the exit codes.
+// Help prints a command's help: its purpose, the flags most users need, two examples, the other
+// flags in groups, the exit codes.
 func Help(cmd *cobra.Command, _ []string) {
 	columns := Columns(cmd.OutOrStdout())
-	_ = WriteLocal(cmd.OutOrStdout(), func(w io.Writer) error { help(w, cmd, columns); return nil }) // what fails is reported at the end
+	_ = WriteLocal(cmd.OutOrStdout(), func(w io.Writer) error { help(w, cmd, columns); return nil }) // a failure is reported at the end
 }
 
 func help(w io.Writer, cmd *cobra.Command, columns int) {
-	narrow := columns < 100 // the lines of usages have up to 100
+	narrow := columns < 100 // usage lines have up to 100 columns
 	fmt.Fprintf(w, "%s\n\nUsage:\n  %s\n", filled(cmp.Or(cmd.Long, cmd.Short), columns), useLine(cmd))
 	helpCommands(w, cmd)
 	groups, order := flagGroups(cmd)
@@ -82,14 +82,14 @@ func help(w io.Writer, cmd *cobra.Command, columns int) {
 	}
 }
 
-// filled breaks the paragraphs of a text anew where its lines, of up to 80 columns, do not fit. It joins an
-// indented line with those below it that are indented more, and does not break it.
+// filled breaks the paragraphs of a text again if its lines, of up to 80 columns, do not fit. It
+// joins an indented line with the lines below it that are indented more, and does not break it.
 func filled(text string, columns int) string {
 	if columns >= 80 {
 		return text
 	}
 	var lines []string
-	indent := 0 // of the last of these
+	indent := 0 // of the last joined line
 	for line := range strings.SplitSeq(text, "\n") {
 		words := strings.TrimLeft(line, " ")
 		more := len(line) - len(words) - indent
@@ -137,12 +137,12 @@ func helpCommands(w io.Writer, cmd *cobra.Command) {
 	}
 }
 
-// more is the group of flags that came too late to be among the first.
+// more is the group of flags beyond the first mostFirst.
 const more = "More flags"
 
-// flagGroups returns the flags by group, and the names of the groups in the order of their
-// flags. The group without a name has the flags that most people need: the first mostFirst of
-// those without a group.
+// flagGroups returns the flags by group, and the names of the groups in the order of their flags.
+// The group without a name has the flags that most users need: the first mostFirst flags without a
+// group.
 func flagGroups(cmd *cobra.Command) (groups map[string][]*pflag.Flag, order []string) {
 	groups = map[string][]*pflag.Flag{}
 	cmd.LocalFlags().SortFlags = false
@@ -182,7 +182,7 @@ func helpFlags(w io.Writer, wide int, narrow bool, title string, flags []*pflag.
 	fmt.Fprintf(w, "\n%s:\n", title)
 	for _, f := range flags {
 		lines := strings.Split(f.Usage, "\n")
-		if narrow { // they are broken elsewhere
+		if narrow { // narrow lines are broken elsewhere
 			lines = []string{strings.Join(lines, " ")}
 		}
 		fmt.Fprintf(w, "  %-*s  %s\n", wide, flagName(f), lines[0])

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// NewMan is the command man.
+// NewMan returns the command man.
 func NewMan() *cobra.Command {
 	return &cobra.Command{
 		Use: "man directory",
@@ -35,7 +35,7 @@ MANPATH has a directory man1 with them.`,
 	}
 }
 
-// writeMan makes all pages or none: nothing is overwritten.
+// writeMan writes all pages or none, and overwrites no file.
 func writeMan(root *cobra.Command, dir string) (err error) {
 	held, err := HoldDir(dir, 0o755)
 	switch {
@@ -74,7 +74,7 @@ func writeMan(root *cobra.Command, dir string) (err error) {
 	return nil
 }
 
-// man writes the manual page of a command, as man(7) has it: the text of its [Help].
+// man writes the manual page of a command in the format of man(7), from the text of its [Help].
 func man(w io.Writer, cmd *cobra.Command) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".TH %s 1 \"\" %s\n", roff(strings.ToUpper(ManName(cmd))), quoted(Program()))
@@ -120,11 +120,11 @@ func man(w io.Writer, cmd *cobra.Command) error {
 	return err
 }
 
-// ManName is the name of a command's manual page: holdfast-bench.
+// ManName returns the name of a command's manual page: holdfast-bench.
 func ManName(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.CommandPath(), " ", "-") }
 
-// manText writes paragraphs. Lines that begin with a space are of a table or an example, and stay
-// as they are.
+// manText writes paragraphs. Lines that begin with a space belong to a table or an example, and
+// stay as they are.
 func manText(b *strings.Builder, text string) {
 	asIs := false
 	for line := range strings.SplitSeq(text, "\n") {
@@ -143,7 +143,7 @@ func manText(b *strings.Builder, text string) {
 	}
 }
 
-// roff writes a line so that roff(7) takes no part of it for itself.
+// roff escapes a line for roff(7).
 func roff(line string) string {
 	line = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(line)
 	if strings.HasPrefix(line, ".") || strings.HasPrefix(line, "'") {
@@ -152,5 +152,5 @@ func roff(line string) string {
 	return line
 }
 
-// quoted writes a text as one argument of a macro.
+// quoted returns a text as one argument of a macro.
 func quoted(text string) string { return `"` + strings.ReplaceAll(roff(text), `"`, `\(dq`) + `"` }

@@ -9,15 +9,14 @@ import (
 	"unicode/utf8"
 )
 
-// An output is the standard output or standard error of the command, or a file that it
-// writes text to. It passes on nothing that sets a terminal: see Visible. It remembers a
-// failed write, because tables and helps are written line by line. Several goroutines may
-// use it.
+// An output is standard output, standard error, or a file for text. It passes on nothing that
+// controls a terminal: see Visible. It keeps a failed write, because tables and helps are written
+// line by line. Several goroutines may use it.
 type output struct {
 	io.Writer
 	mu     sync.Mutex
-	part   []byte         // the beginning of a character, until its end comes
-	failed *OutputFailure // the first one
+	part   []byte         // the incomplete last character
+	failed *OutputFailure // the first failure
 }
 
 func (o *output) Write(p []byte) (int, error) {
@@ -36,8 +35,8 @@ func (o *output) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// isPlain reports whether a text is of ASCII's printed characters, line feeds and tabs. So are hundreds of
-// megabytes of an export, which need no copies.
+// isPlain reports whether a text has only printable ASCII, line feeds and tabs. Exports have
+// hundreds of such megabytes, which then need no copy.
 func isPlain(text []byte) bool {
 	for _, c := range text {
 		if (c < ' ' || c > '~') && c != '\n' && c != '\t' {
@@ -62,7 +61,7 @@ func (o *output) writeLocked(text []byte) error {
 func (o *output) End() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	_ = o.writeLocked([]byte(Visible(string(o.part)))) // it remembers
+	_ = o.writeLocked([]byte(Visible(string(o.part)))) // o keeps the failure
 	o.part = nil
 	if o.failed == nil {
 		return nil
@@ -70,7 +69,7 @@ func (o *output) End() error {
 	return &Refusal{ExitCannot, o.failed, DiskHint(o.failed.Err)}
 }
 
-// wholeCharacters is how many bytes of a text come before an incomplete last character.
+// wholeCharacters returns the length of a text without an incomplete last character.
 func wholeCharacters(text []byte) int {
 	for i := len(text) - 1; i >= max(0, len(text)-utf8.UTFMax); i-- {
 		if utf8.RuneStart(text[i]) {
@@ -83,8 +82,7 @@ func wholeCharacters(text []byte) int {
 	return len(text)
 }
 
-// Bare is the writer below an output: for bytes that are no text, and for lines that are
-// written over.
+// Bare returns the writer below an output: for binary bytes, and for lines that are overwritten.
 func Bare(w io.Writer) io.Writer {
 	if o, ok := w.(*output); ok {
 		return o.Writer
@@ -92,10 +90,9 @@ func Bare(w io.Writer) io.Writer {
 	return w
 }
 
-// Visible returns a text without control characters (but line feeds and tabs), marks that
-// change the direction of writing, and bytes that are no UTF-8. Names and results may hold
-// them, and a terminal would obey. Each is written as in a string of JSON, so that JSON
-// keeps its meaning.
+// Visible escapes control characters (except line feeds and tabs), marks that change the direction
+// of writing, and bytes that are not UTF-8: names and results may contain them, and a terminal
+// would obey. Each is written as in a JSON string, so that JSON keeps its meaning.
 func Visible(text string) string {
 	if utf8.ValidString(text) && !strings.ContainsFunc(text, isUnsafe) {
 		return text
@@ -120,7 +117,7 @@ func isUnsafe(r rune) bool {
 	return unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r)
 }
 
-// An OutputFailure says that a write to standard output failed.
+// An OutputFailure is a failed write to standard output.
 type OutputFailure struct{ Err error }
 
 func (e *OutputFailure) Error() string { return "standard output: " + PlainText(e.Err) }

@@ -15,40 +15,39 @@ import (
 	"golang.org/x/term"
 )
 
-// A Progress is the one line on standard error that says how far a command is. On a
-// terminal it is written over, as a bar or as a text. Elsewhere there is no bar, and each
-// text is a line of its own. Messages clear it first. It uses no colour. Several goroutines
-// may call its methods.
+// A Progress is the line on standard error with the progress of a command. On a terminal it is
+// overwritten, as a bar or as a text. Elsewhere there is no bar, and each text is a line of its
+// own. Messages clear it first. It uses no colour. Several goroutines may call its methods.
 type Progress struct {
 	stderr     io.Writer
 	IsTerminal bool
-	quiet      bool // but for failures
+	quiet      bool // shows failures only
 
-	ticks chan struct{} // closed at the end
+	ticks chan struct{} // closed by End
 	ended sync.WaitGroup
 
 	mu       sync.Mutex
-	total    int64     // bytes of a bar of bytes, or 0: there is none
-	begun    time.Time // that bar
-	drawn    time.Time // its last state
-	wide     int       // columns of the line that stands on the terminal
+	total    int64     // the total of a bar of bytes; 0: no bar
+	begun    time.Time // the bar's begin
+	drawn    time.Time // its last drawing
+	wide     int       // columns of the current line
 	failures int
-	causes   map[syscall.Errno]bool // that were shown
+	causes   map[syscall.Errno]bool // causes already shown
 }
 
 const (
 	everyTerminal = 250 * time.Millisecond // between texts
 	everyPlain    = 10 * time.Second
-	everyBar      = 100 * time.Millisecond // between states of a bar of bytes
-	MostFailures  = 10                     // that are reported one by one
+	everyBar      = 100 * time.Millisecond // between drawings of a bar of bytes
+	MostFailures  = 10                     // reported one by one
 )
 
-// NewProgress returns a progress that shows nothing yet; a quiet one reports failures alone.
+// NewProgress returns a Progress that shows nothing yet; a quiet one shows only failures.
 func NewProgress(stderr io.Writer, quiet bool) *Progress {
 	return &Progress{stderr: stderr, quiet: quiet, IsTerminal: IsTerminal(stderr), ticks: make(chan struct{})}
 }
 
-// IsTerminal reports whether w is a terminal that can write over a line.
+// IsTerminal reports whether w is a terminal on which a line can be overwritten.
 func IsTerminal(w io.Writer) bool {
 	f, ok := Bare(w).(*os.File)
 	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
@@ -57,7 +56,7 @@ func IsTerminal(w io.Writer) bool {
 // HasBar reports whether a bar would be seen.
 func (p *Progress) HasBar() bool { return p.IsTerminal && !p.quiet }
 
-// Every shows what text returns now and then, until the end.
+// Every shows the value of text every now and then, until End.
 func (p *Progress) Every(text func() string) {
 	if p.quiet {
 		return
@@ -92,15 +91,15 @@ func (p *Progress) Show(text string) {
 	p.lineLocked(text)
 }
 
-// lineLocked writes a line over that which stands on the terminal. A line that is longer
-// than the terminal is wide could not be written over.
+// lineLocked overwrites the current line. It cuts a line to the terminal's width, because a longer
+// one could not be overwritten.
 func (p *Progress) lineLocked(line string) {
 	line = fit(line, columns(p.stderr, 80)-1)
 	fmt.Fprintf(Bare(p.stderr), "\r%-*s", p.wide, line)
 	p.wide = utf8.RuneCountInString(line)
 }
 
-// Steps shows a bar of steps behind a text.
+// Steps shows a bar of steps after a text.
 func (p *Progress) Steps(text string, done, all int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -112,7 +111,7 @@ func (p *Progress) Steps(text string, done, all int) {
 	p.lineLocked(text + " " + bar(int64(done), int64(all), stepsColumns))
 }
 
-// OfBytes begins a bar of this many bytes, or no bar for 0 bytes.
+// OfBytes begins a bar of total bytes, or no bar for 0 bytes.
 func (p *Progress) OfBytes(total int64) *Progress {
 	if p.HasBar() {
 		p.total, p.begun = total, time.Now()
@@ -120,7 +119,7 @@ func (p *Progress) OfBytes(total int64) *Progress {
 	return p
 }
 
-// SetBytes shows how many bytes are done, and estimates how long the others take.
+// SetBytes shows the number of bytes done, and an estimate of the time left.
 func (p *Progress) SetBytes(done int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -131,7 +130,7 @@ func (p *Progress) SetBytes(done int64) {
 	p.bytesLocked(done, p.total, left)
 }
 
-// Bytes shows how many of the bytes are done; without left it shows no time.
+// Bytes shows the number of bytes done, and the time left unless that is 0.
 func (p *Progress) Bytes(done, total int64, left time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -157,7 +156,7 @@ func (p *Progress) bytesLocked(done, total int64, left time.Duration) {
 	p.lineLocked(line)
 }
 
-// Clear removes the line until more is shown.
+// Clear removes the line until the next text.
 func (p *Progress) Clear() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -171,8 +170,8 @@ func (p *Progress) clearLocked() {
 	}
 }
 
-// Failure reports one of the first failures, or one that the system gave a new cause. One lost sync fails
-// many files, and what failed first may be among the last.
+// Failure reports one of the first MostFailures failures, or a failure with a new cause of the
+// system. One lost sync fails many files, and the first cause may come late.
 func (p *Progress) Failure(err error, format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -194,7 +193,7 @@ func (p *Progress) Failure(err error, format string, args ...any) {
 	}
 }
 
-// Say reports something that is no failure, unless the progress is quiet.
+// Say reports a message that is not a failure, unless the Progress is quiet.
 func (p *Progress) Say(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -211,7 +210,7 @@ func (p *Progress) End() {
 	p.Clear()
 }
 
-// bar draws how much of a whole is done: 12% [==>      ].
+// bar draws a part of a whole: 12% [==>      ].
 func bar(done, whole int64, columns int) string {
 	part := 0.0
 	if whole > 0 {
@@ -222,7 +221,7 @@ func bar(done, whole int64, columns int) string {
 	return fmt.Sprintf("%3.0f%% [%-*s]", 100*part, inside, strings.Repeat("=", max(0, drawn-1))+">"[:min(drawn, 1)])
 }
 
-// columns is the width of a terminal, or otherwise where it is not known.
+// columns returns the width of a terminal, or otherwise if it is not known.
 func columns(w io.Writer, otherwise int) int {
 	if f, ok := Bare(w).(*os.File); ok {
 		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
@@ -232,7 +231,7 @@ func columns(w io.Writer, otherwise int) int {
 	return otherwise
 }
 
-// fit cuts a text to the columns of a terminal: a longer line can't be written over.
+// fit cuts a text to the columns of a terminal: a longer line can't be overwritten.
 func fit(text string, most int) string {
 	runes := []rune(text)
 	return string(runes[:min(len(runes), max(0, most))])

@@ -24,8 +24,8 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
 )
 
-// WriteReport writes in a format; without one a page to a file, else the table, all of it or
-// what is first of a study.
+// WriteReport writes a run in a format. Without a format it writes a page to a file, else the
+// table: all of it, or the first part of a study.
 func WriteReport(w io.Writer, studies study.List, run result.Run, format report.Format, toFile, whole bool) error {
 	switch {
 	case format != "":
@@ -36,16 +36,15 @@ func WriteReport(w io.Writer, studies study.List, run result.Run, format report.
 	return WriteText(w, studies, run, whole)
 }
 
-// WriteText writes the table, as wide as the terminal and with the characters that the
-// locale has.
+// WriteText writes the table in the width of the terminal and the characters of the locale.
 func WriteText(w io.Writer, studies study.List, run result.Run, whole bool) error {
 	return WriteLocal(w, func(text io.Writer) error {
 		return report.TextWithin(text, studies, run, Columns(w), whole)
 	})
 }
 
-// WriteLocal writes a text of ours, no wider than the terminal and in the characters that the
-// locale has, or nothing if write fails.
+// WriteLocal writes our own text in the width of the terminal and the characters of the locale, or
+// nothing if write fails.
 func WriteLocal(w io.Writer, write func(io.Writer) error) error {
 	var text strings.Builder
 	if err := write(&text); err != nil {
@@ -55,17 +54,17 @@ func WriteLocal(w io.Writer, write func(io.Writer) error) error {
 	return err
 }
 
-// Columns is how wide tables may be: as the terminal, or where the output is none, 100.
+// Columns returns the greatest width of tables: the terminal's, or 100 if the output is none.
 func Columns(w io.Writer) int { return columns(w, cmp.Or(columnsAsked(), 100)) }
 
-// columnsAsked is what $COLUMNS says, or 0.
+// columnsAsked returns the value of $COLUMNS, or 0.
 func columnsAsked() int {
 	n, _ := strconv.Atoi(os.Getenv("COLUMNS"))
 	return max(0, n)
 }
 
-// InLocale returns a text of ours in the characters that the locale has. Windows has none in
-// the environment, and writes UTF-8.
+// InLocale returns our own text in the characters of the locale. Windows has none in the
+// environment, and gets UTF-8.
 func InLocale(text string) string {
 	name := strings.ToLower(cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LC_CTYPE"), os.Getenv("LANG")))
 	if runtime.GOOS == "windows" || strings.Contains(name, "utf-8") || strings.Contains(name, "utf8") {
@@ -74,17 +73,17 @@ func InLocale(text string) string {
 	return report.ASCII(text)
 }
 
-// AllFlag adds the flag of what prints studies.
+// AllFlag adds --all to a command that prints studies.
 func AllFlag(f *pflag.FlagSet, all *bool) {
 	f.BoolVar(all, "all", false, "of a study, print every table and note; without it what comes first,\nin at most 60 lines")
 }
 
-// PlotFlag adds the flag of what prints tables.
+// PlotFlag adds --plot to a command that prints tables.
 func PlotFlag(f *pflag.FlagSet, plot *bool) {
 	f.BoolVar(plot, "plot", false, "below the table, draw it in text: a line for each policy or arm")
 }
 
-// WriteCurves draws a run in text, as wide as the terminal.
+// WriteCurves draws a run in text, in the width of the terminal.
 func WriteCurves(w io.Writer, run result.Run) error {
 	text, err := curves(run, Columns(w))
 	if err != nil {
@@ -94,29 +93,29 @@ func WriteCurves(w io.Writer, run result.Run) error {
 	return err
 }
 
-// HintResults says how results are made.
+// HintResults is a hint how to make results.
 const HintResults = "results are made by holdfast bench -o results.jsonl"
 
 // ReadResults reads the results that a user has named, for figures; - is stdin. Its errors are
-// refusals. The end of ctx ends it too where a pipe or a terminal gives nothing.
+// refusals. It ends with ctx, even if a pipe or a terminal sends nothing.
 func ReadResults(ctx context.Context, name string, stdin io.Reader) (result.Run, error) {
 	return ReadResultsTo(ctx, io.Discard, name, stdin)
 }
 
-// boundMemory lets the collector wait until there is little room. What the trials of a long run take stays, and to
-// look through it is a fifth of the work. Near the bound it keeps memory from growing to twice that.
+// boundMemory delays garbage collection until memory is short. The trials of a long run stay in
+// memory, and scanning them is a fifth of the work. Near the bound it keeps memory from growing to
+// twice that.
 func boundMemory() {
 	debug.SetGCPercent(400)
 	debug.SetMemoryLimit(980 << 20)
 }
 
-// ReadResultsTo is ReadResults that hands each byte on as it is read.
+// ReadResultsTo is ReadResults that also copies each byte to w as it is read.
 func ReadResultsTo(ctx context.Context, w io.Writer, name string, stdin io.Reader) (result.Run, error) {
 	return readMost(ctx, w, name, stdin, result.MostTrials)
 }
 
-// ReadBeside is ReadResultsTo for results that are compared with others. The caller holds so many trials
-// already.
+// ReadBeside is ReadResultsTo when the caller already holds held trials of other results.
 func ReadBeside(ctx context.Context, w io.Writer, name string, stdin io.Reader, held int) (result.Run, error) {
 	run, err := readMost(ctx, w, name, stdin, result.MostTrials-held)
 	if errors.Is(err, result.ErrTooMany) {
@@ -159,7 +158,7 @@ func readResults(ctx context.Context, name string, stdin io.Reader, read func(io
 	return run, Misuse(hintWhole(name, err), "%s: %w", name, Cause(err))
 }
 
-// hintWhole says how to save the lines before one that can't be used.
+// hintWhole returns a hint how to save the lines before a damaged one.
 func hintWhole(name string, err error) string {
 	var format *result.FormatError
 	switch {
@@ -171,12 +170,13 @@ func hintWhole(name string, err error) string {
 	return fmt.Sprintf("the lines before it are whole: head -n %d %s > saved.jsonl keeps them, and --resume saved.jsonl goes on", format.Line-1, name)
 }
 
-// ReadFile is ReadResults for a file, with the errors as they are, and with a reader such as [result.Read].
+// ReadFile is ReadResults for a file with a reader such as [result.Read]. Its errors are not
+// refusals.
 func ReadFile(ctx context.Context, name string, read func(io.Reader) (result.Run, error)) (result.Run, error) {
 	return untilEnd(ctx, name, func() (result.Run, error) { return readFile(name, read) })
 }
 
-// untilEnd is read, or the end of ctx: to open a pipe waits for its other end.
+// untilEnd calls read, and returns early if ctx ends: opening a pipe waits for its other end.
 func untilEnd(ctx context.Context, name string, read func() (result.Run, error)) (result.Run, error) {
 	type outcome struct {
 		run result.Run
@@ -215,8 +215,8 @@ func readPlain(r io.Reader, read func(io.Reader) (result.Run, error)) (result.Ru
 	return PlainRun(run), err
 }
 
-// PlainRun keeps each text of results on one line, except the name of the directory. A
-// report of results must not hold lines that their maker has invented.
+// PlainRun puts each text of results on one line, except the directory's name. A report must not
+// have lines that the maker of the results has invented.
 func PlainRun(run result.Run) result.Run {
 	dir := run.Header.Dir
 	oneLines{}.of(reflect.ValueOf(&run).Elem())
@@ -224,8 +224,8 @@ func PlainRun(run result.Run) result.Run {
 	return run
 }
 
-// oneLines is OneLine for every text in a value. Of each struct it has the fields with texts:
-// most fields of a trial are numbers.
+// oneLines applies OneLine to every text in a value. It caches the fields with texts of each
+// struct: most fields of a million trials are numbers.
 type oneLines map[reflect.Type][]int
 
 func (o oneLines) of(v reflect.Value) {
@@ -255,7 +255,7 @@ func (o oneLines) of(v reflect.Value) {
 		for i := range v.Len() {
 			o.of(v.Index(i))
 		}
-	case reflect.Map: // the names of values, which are printed; settings have lines of their own
+	case reflect.Map: // only the names of values are printed; settings have lines of their own
 		for _, key := range v.MapKeys() {
 			if name := OneLine(key.String()); name != key.String() {
 				v.SetMapIndex(reflect.ValueOf(name), v.MapIndex(key))
@@ -277,7 +277,7 @@ func hasText(t reflect.Type) bool {
 	return false
 }
 
-// CannotReport gives an error of a report its exit code and hint.
+// CannotReport adds an exit code and a hint to an error of a report.
 func CannotReport(name string, err error) error {
 	switch {
 	case errors.Is(err, figure.ErrNoRound):

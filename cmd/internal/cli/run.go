@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Run runs a command. It returns an error that carries the exit code, see Report; it prints
-// no error itself. A failed write to stdout is an error too, in whatever code.
+// Run runs a command. Its error has the exit code, see Report; Run does not print it. A failed
+// write to stdout is an error too, from any code.
 func Run(ctx context.Context, cmd *cobra.Command, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
 	cmd.SilenceUsage, cmd.SilenceErrors = true, true
 	cmd.SetArgs(args)

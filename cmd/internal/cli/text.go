@@ -8,10 +8,10 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/humanize"
 )
 
-// BytesText writes a number of bytes with a binary unit.
+// BytesText returns a number of bytes with a binary unit.
 func BytesText(n int64) string { return humanize.Bytes(n) }
 
-// Grouped writes a number with a comma between its thousands.
+// Grouped returns a number with commas between its thousands.
 func Grouped(n int64) string { return humanize.Grouped(n) }
 
 // FirstOf names the first of any number of directories.
@@ -23,7 +23,7 @@ func FirstOf(dirs []string) string {
 	return text
 }
 
-// CountText writes a number with its noun.
+// CountText returns a number with its noun.
 func CountText(n int64, noun string) string {
 	if stem, isY := strings.CutSuffix(noun, "y"); isY && n != 1 {
 		noun = stem + "ies"
@@ -33,10 +33,10 @@ func CountText(n int64, noun string) string {
 	return Grouped(n) + " " + noun
 }
 
-// NoJournalText is the doubt about what is durable: see [files.Result].
+// NoJournalText is the doubt about durable names: see [files.Result].
 const NoJournalText = "caution: a file system there has no journal: later work in a directory that a crash interrupts may take away names that were durable\n"
 
-// An EndKind says why a run ended.
+// An EndKind is the reason for the end of a run.
 type EndKind string
 
 const (
@@ -45,7 +45,7 @@ const (
 	EndStopped     EndKind = "stopped"
 )
 
-// NotText is a path that is no UTF-8, else nil.
+// NotText returns the bytes of a path that is not UTF-8, else nil.
 func NotText(path string) []byte {
 	if utf8.ValidString(path) {
 		return nil
@@ -53,9 +53,9 @@ func NotText(path string) []byte {
 	return []byte(path)
 }
 
-// folded breaks lines at spaces, so that none is wider than the columns if its words are not; 0
-// breaks nothing. What continues a line stands below the line's last column of text. If too few columns are left
-// there, the last cell of a table's row has lines of its own.
+// folded breaks lines at spaces to fit columns, unless a word is longer; 0 breaks nothing. A
+// continued line stands below the line's last column of text. If too few columns are left there,
+// the last cell of a table's row gets lines of its own.
 func folded(text string, columns int) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
@@ -97,10 +97,10 @@ func folded(text string, columns int) string {
 	return b.String()
 }
 
-// OneLine keeps a name in a text from beginning a line of its own.
+// OneLine escapes line feeds, so that a name in a text can't begin a line of its own.
 func OneLine(text string) string { return strings.ReplaceAll(text, "\n", `\n`) }
 
-// PlainText is an error without the name of the library before it.
+// PlainText returns an error's text without the prefix of the library.
 func PlainText(err error) string {
 	return strings.TrimPrefix(err.Error(), "holdfast: ")
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// NewVersion is the command version.
+// NewVersion returns the command version.
 func NewVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:  "version",
@@ -23,12 +23,12 @@ func NewVersion() *cobra.Command {
 	}
 }
 
-// VersionText is the program with the Go release and the system.
+// VersionText returns the program's version, the Go release and the system.
 func VersionText() string {
 	return fmt.Sprintf("%s, %s, %s/%s", Program(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-// Program is the name and the version, as far as the build has recorded it.
+// Program returns the name and the version, if the build has recorded one.
 func Program() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok || info.Main.Version == "" {

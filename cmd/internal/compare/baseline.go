@@ -23,18 +23,18 @@ import (
 	"github.com/holdfast-go/holdfast/internal/workdir"
 )
 
-// A Baseline is the part of bench's flags about runs that are kept by name.
+// A Baseline holds bench's flags about runs kept by name.
 type Baseline struct {
 	Save, Against string
-	Program       string // another build that is run alternately with this one
-	dir           string // empty is the one in the user's cache
+	Program       string // another build, run alternately with this one
+	dir           string // "" is the directory in the user's cache
 	threshold     float64
 
-	Earlier result.Run   // the one of against
-	held    *cli.HeldDir // from Prepare on: that of Save
+	Earlier result.Run   // the run to compare with
+	held    *cli.HeldDir // the directory of Save, from Prepare on
 }
 
-// AddFlags adds them.
+// AddFlags adds the flags.
 func (b *Baseline) AddFlags(f *pflag.FlagSet) {
 	b.threshold = stat.Band
 	b.saveFlag(f)
@@ -63,8 +63,8 @@ func (b *Baseline) dirFlag(f *pflag.FlagSet) {
 // Threshold is the slowdown from which a cell has regressed.
 func (b *Baseline) Threshold() float64 { return b.threshold }
 
-// Prepare reads the baseline to compare with. Before anything is measured, it refuses a
-// baseline that could not be kept later. For a plan it writes nothing.
+// Prepare reads the baseline to compare with, and, before anything is measured, refuses one that
+// could not be saved later. For a plan it writes nothing.
 func (b *Baseline) Prepare(isPlan bool) (err error) {
 	if b.Against != "" && b.Against == b.Save {
 		return cli.Misuse("give two names, or leave one out", "--baseline and --save-baseline both name %s, which a regression would overwrite", b.Save)
@@ -91,7 +91,7 @@ func (b *Baseline) Prepare(isPlan bool) (err error) {
 	return errors.Join(f.Close(), b.held.Remove(name))
 }
 
-// Close gives up what Prepare holds.
+// Close closes the directory that Prepare opened.
 func (b *Baseline) Close() {
 	if b.held != nil {
 		_ = b.held.Close() // nothing was written to it
@@ -116,8 +116,8 @@ func (b *Baseline) Show(w io.Writer, run result.Run, format report.Format) error
 	return errors.Join(Show(w, c, format), Regression(c))
 }
 
-// baselineNames are names that are a file's name on every system: no separators,
-// no dot in front.
+// baselineNames matches names that every system permits as a file's: no separators, no dot in
+// front.
 func baselineNames() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$`) }
 
 func parseBaseline(name string) (string, error) {
@@ -130,8 +130,8 @@ func parseBaseline(name string) (string, error) {
 
 const baselineExt = ".jsonl"
 
-// baselineDir returns the directory given, or the one in the user's cache: a
-// baseline is of one machine, which a home's configuration need not be.
+// baselineDir returns the directory given, or the one in the user's cache: a baseline belongs to
+// one machine, and a home directory may serve several.
 func baselineDir(dir string) (string, error) {
 	if dir != "" {
 		return dir, nil
@@ -143,7 +143,7 @@ func baselineDir(dir string) (string, error) {
 	return filepath.Join(cache, "holdfast", "baselines"), nil
 }
 
-// BaselineNames are those that are kept in the user's cache.
+// BaselineNames returns the names of the baselines in the user's cache.
 func BaselineNames() []string {
 	dir, err := baselineDir("")
 	if err != nil {
@@ -153,7 +153,7 @@ func BaselineNames() []string {
 }
 
 func namesIn(dir string) []string {
-	names, _ := filepath.Glob(filepath.Join(dir, "*"+baselineExt)) // it fails for a wrong pattern alone
+	names, _ := filepath.Glob(filepath.Join(dir, "*"+baselineExt)) // it fails only for a wrong pattern
 	for i, file := range names {
 		names[i] = strings.TrimSuffix(filepath.Base(file), baselineExt)
 	}
@@ -161,7 +161,7 @@ func namesIn(dir string) []string {
 	return names
 }
 
-// loadBaseline reads a run that was kept under a name.
+// loadBaseline reads the baseline of a name.
 func loadBaseline(dir, name string) (result.Run, error) {
 	name, err := parseBaseline(name)
 	if err != nil {
@@ -185,9 +185,9 @@ func loadBaseline(dir, name string) (result.Run, error) {
 	return run, nil
 }
 
-// Keep keeps a run under the name of Save, if there is one. It writes a file beside the earlier run, syncs
-// and renames it: a reader sees the earlier run or all of this one. It refuses a run that was
-// interrupted or failed, and then the earlier run stays.
+// Keep saves a run under the name of Save. It writes a new file, syncs it and renames it: a reader
+// sees the earlier run or all of this one. It refuses an interrupted or failed run, and then the
+// earlier run stays.
 func (b *Baseline) Keep(run result.Run) error {
 	if b.Save == "" {
 		return nil
@@ -209,7 +209,7 @@ func (b *Baseline) Keep(run result.Run) error {
 	return nil
 }
 
-// create makes the file of a run, before it gets its name.
+// create creates the file of a run under a temporary name.
 func (b *Baseline) create() (f *os.File, name string, err error) {
 	name = "." + b.Save + "-" + strconv.FormatUint(rand.Uint64(), 36)
 	if f, err = b.held.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); err != nil {

@@ -1,5 +1,5 @@
-// Package compare says what got slower or faster from one run to another, and keeps runs by
-// name to compare with.
+// Package compare is the command compare: it reports which cells of a run are slower or faster than
+// in another, and keeps runs by name as baselines.
 package compare
 
 import (
@@ -17,15 +17,15 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/stat"
 )
 
-// A comparison is what the flags of compare say.
+// A comparison holds the flags of compare.
 type comparison struct {
 	threshold float64
 	format    report.Format
 	output    string
-	dir       string // of the baselines
+	dir       string // the baselines' directory
 }
 
-// New is the command.
+// New returns the command.
 func New() *cobra.Command {
 	c := &comparison{threshold: stat.Band}
 	cmd := &cobra.Command{
@@ -103,7 +103,7 @@ func Show(w io.Writer, c figure.Contrast, format report.Format) error {
 	return cli.WriteLocal(w, func(text io.Writer) error { return report.Contrast(text, c, "", cli.Columns(w)) })
 }
 
-// readSide reads results that a user named, beside so many trials.
+// readSide reads results that a user named, when held trials are in memory already.
 func readSide(cmd *cobra.Command, name, dir string, held int) (figure.Side, error) {
 	if baseline, ok := strings.CutPrefix(name, "baseline:"); ok {
 		run, err := loadBaseline(dir, baseline)
@@ -134,7 +134,7 @@ func Contrast(a, b figure.Side, alternately bool, threshold float64) (figure.Con
 	return c, err
 }
 
-// Regression is the refusal of a run that got slower than it may, or nil.
+// Regression returns the refusal of a run that is slower than the threshold permits, or nil.
 func Regression(c figure.Contrast) error {
 	if !c.Regressed() {
 		return nil

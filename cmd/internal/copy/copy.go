@@ -1,4 +1,4 @@
-// Package copy is the command copy: it copies files and directories, and says what was done.
+// Package copy is the command copy: it copies files and directories, and reports the result.
 package copy
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-go/holdfast/filecopy"
 )
 
-// A copying is what the flags of copy say.
+// A copying holds the flags of copy.
 type copying struct {
 	options filecopy.Options
 	policy  copyPolicy
@@ -27,7 +27,7 @@ type copying struct {
 	verbose bool
 	quiet   bool
 	json    bool
-	single  bool // one file is all that is copied
+	single  bool // only one file is copied
 }
 
 // A copyPolicy is a policy, atomic, or o_sync.
@@ -61,7 +61,7 @@ func parseCopyPolicy(text string) (p copyPolicy, err error) {
 	return p, err
 }
 
-// New is the command.
+// New returns the command.
 func New() *cobra.Command {
 	c := &copying{}
 	cmd := &cobra.Command{
@@ -115,7 +115,7 @@ func parseCopyMethod(text string) (filecopy.Method, error) {
 	return 0, fmt.Errorf("%q is no way to copy; use %s", text, strings.Join(names, ", "))
 }
 
-// mostCopyBuffer is the largest that a policy may have.
+// mostCopyBuffer is the largest buffer of a policy.
 const mostCopyBuffer = holdfast.GiB
 
 func parseCopyBuffer(text string) (holdfast.Size, error) {
@@ -129,7 +129,7 @@ func parseCopyBuffer(text string) (holdfast.Size, error) {
 	return size, err
 }
 
-// copyArguments wants sources and a destination.
+// copyArguments requires sources and a destination.
 func copyArguments(cmd *cobra.Command, args []string) error {
 	const hint = "for instance: holdfast copy events.jsonl kept.jsonl"
 	switch len(args) {
@@ -167,7 +167,7 @@ func (c *copying) run(cmd *cobra.Command, args []string) error {
 		return cli.Misuse("give only one of them", "--quiet prints nothing, and --verbose a line for each file")
 	}
 	if c.buffer > 0 {
-		o.Policy.Buffer, o.Method = c.buffer, filecopy.ReadWrite // the others have no buffer of ours
+		o.Policy.Buffer, o.Method = c.buffer, filecopy.ReadWrite // the other methods use no buffer
 	}
 	if o.SyncWrites {
 		o.Method = filecopy.ReadWrite
@@ -183,7 +183,7 @@ func (c *copying) run(cmd *cobra.Command, args []string) error {
 	c.single = len(plan) == 1 && !isDir(plan[0].source)
 	show := newCopyShow(c, cmd.OutOrStdout(), cmd.ErrOrStderr())
 	c.options.Each = show.each
-	if show.line.HasBar() { // what nobody sees is not counted ahead
+	if show.line.HasBar() { // without a bar no files are counted ahead
 		c.options.Progress = show.progress
 	}
 	began := time.Now()
@@ -207,8 +207,8 @@ func newCopyShow(c *copying, stdout, stderr io.Writer) *copyShow {
 	return &copyShow{copying: c, stdout: stdout, line: cli.NewProgress(stderr, c.quiet).OfBytes(1)}
 }
 
-// refusal gives what filecopy.All has returned its exit code and its hint. failed is the
-// only failure, if it was not reported yet.
+// refusal adds an exit code and a hint to the error of filecopy.All. failed is the only failure, if
+// it was not reported yet.
 func (c *copying) refusal(t filecopy.Totals, failed, err error) error {
 	not := t.Failed + t.Refused
 	switch {
@@ -242,13 +242,13 @@ func (c *copying) refusal(t filecopy.Totals, failed, err error) error {
 
 const leftHint = "remove by hand what it has left: files that begin with .holdfast-, or the destination itself"
 
-// failedHint says what to do about what failed, in the words of the flags.
+// failedHint returns advice about the failures, in the words of the flags.
 func (c *copying) failedHint(t filecopy.Totals, err error) string {
 	_, advice := copyErrorParts(err)
 	hint := cmp.Or(cli.DiskHint(err), advice)
 	var failure *filecopy.Error
 	if errors.As(err, &failure) && cli.DiskHint(err) == "" {
-		switch { // calls that only some users may make, or only some file systems have
+		switch { // calls that need rights, or that some file systems lack
 		case failure.Op == "chown" && errors.Is(err, fs.ErrPermission):
 			hint = "run it as root, or leave --archive out"
 		case failure.Op == "verify" && failure.Offset < 0:

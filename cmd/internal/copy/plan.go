@@ -11,10 +11,10 @@ import (
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
-// A copyPlan says where each source goes.
+// A copyPlan has the destination of each source.
 type copyPlan []struct{ destination, source string }
 
-// planCopy finds where the sources go. It refuses what is visibly wrong before anything is
+// planCopy finds the destination of each source. It refuses visible mistakes before anything is
 // changed. With keepGoing a missing source is reported later, among the other failures.
 func planCopy(sources []string, destination string, keepGoing bool) (plan copyPlan, err error) {
 	into, err := goesInto(sources, destination)
@@ -50,7 +50,7 @@ func planCopy(sources []string, destination string, keepGoing bool) (plan copyPl
 	return plan, nil
 }
 
-// goesInto reports whether sources go into the destination, under their names.
+// goesInto reports whether sources go into the destination directory, under their names.
 func goesInto(sources []string, destination string) (bool, error) {
 	info, err := os.Stat(destination)
 	isSlashed := os.IsPathSeparator(destination[len(destination)-1])
@@ -82,7 +82,7 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// trimSlashes takes away what a path ends in to say that it is a directory.
+// trimSlashes removes the end of a path that marks it as a directory.
 func trimSlashes(path string) string {
 	for path != "" && os.IsPathSeparator(path[len(path)-1]) {
 		path = path[:len(path)-1]
@@ -90,8 +90,8 @@ func trimSlashes(path string) string {
 	return path
 }
 
-// nameIn is where a source goes in a directory. A directory that is given as .. or a/.. has
-// the name that it has where it lies. A path that ends in /. is the contents alone.
+// nameIn returns the path of a source in a directory. A source given as .. or a/.. has the name of
+// the directory itself. A source that ends in /. means only its contents.
 func nameIn(dir, source string) (string, error) {
 	trimmed := trimSlashes(source)
 	name := filepath.Base(trimmed)
@@ -113,8 +113,8 @@ func nameIn(dir, source string) (string, error) {
 	return nameIn(dir, real)
 }
 
-// checkPair refuses a source that is its own destination, and a directory that would be
-// copied into itself. It refuses a file in place of a directory, and the reverse.
+// checkPair refuses a source that is its own destination, a directory that would be copied into
+// itself, a file in place of a directory, and the reverse.
 func checkPair(target, source string, info fs.FileInfo) error {
 	to, err := os.Stat(target)
 	switch {
@@ -153,7 +153,7 @@ func kindText(info fs.FileInfo) string {
 	return "device"
 }
 
-// isInside reports whether a path lies in a directory, by whatever links and names.
+// isInside reports whether a path lies in a directory, through any links and names.
 func isInside(path string, dir fs.FileInfo) (bool, error) {
 	at, err := sys.Disk{}.Resolve(path)
 	if err != nil {
@@ -162,7 +162,7 @@ func isInside(path string, dir fs.FileInfo) (bool, error) {
 	if at, err = filepath.Abs(at); err != nil {
 		return false, err
 	}
-	// The part of it that exists, without links: then above it is what its path says.
+	// Resolve the links of its existing part: then its parents are the ones that its path names.
 	real, err := filepath.EvalSymlinks(at)
 	for errors.Is(err, fs.ErrNotExist) && filepath.Dir(at) != at {
 		at = filepath.Dir(at)

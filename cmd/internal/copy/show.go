@@ -20,23 +20,23 @@ import (
 	"github.com/holdfast-go/holdfast/filecopy"
 )
 
-// A copyShow reports a copy while it goes on and at its end. Its methods are called
-// by one goroutine at a time.
+// A copyShow reports a copy while it runs and at its end. One goroutine at a time may call its
+// methods.
 type copyShow struct {
 	*copying
 	stdout      io.Writer
 	line        *cli.Progress
 	pace        pace
 	hasFailed   bool
-	held        error // the first failure, if it was not reported
-	undurable   int   // files that were copied, and may be gone after a power cut
-	holes       int64 // bytes that were not moved and take no room
-	interrupted int   // what was under way when the call was
-	broken      error // of standard output
+	held        error // the first failure, if not reported yet
+	undurable   int   // copied files that a power cut may take
+	holes       int64 // bytes of holes
+	interrupted int   // number of files in progress when the call was interrupted
+	broken      error // the first error of standard output
 }
 
-// each reports a file, link or directory. It holds the first failure back where it is likely
-// to be the only one, and then ends the command. It prints the others at once.
+// each reports a file, link or directory. It holds the first failure back if that is likely to be
+// the only one, which then ends the command. It prints the others at once.
 func (s *copyShow) each(r filecopy.Result) {
 	switch {
 	case r.Err == nil:
@@ -67,14 +67,14 @@ func (s *copyShow) each(r filecopy.Result) {
 	}
 }
 
-// keep keeps the first error of standard output.
+// keep records the first error of standard output.
 func (s *copyShow) keep(err error) {
 	if s.broken == nil {
 		s.broken = err
 	}
 }
 
-// progress shows how far the copy is. While the total still grows, it says nothing of the time.
+// progress shows the copy's progress. While the total still grows, it shows no time.
 func (s *copyShow) progress(p filecopy.Progress) {
 	left := s.pace.left(p)
 	if !p.Listed {
@@ -89,8 +89,8 @@ const paceOver = 3 * time.Second
 // A pace is the progress of the last seconds.
 type pace []filecopy.Progress
 
-// left guesses how long the rest of a copy takes, by the rate of the last seconds; 0 says
-// that this is not known.
+// left estimates the time of the rest of a copy by the rate of the last seconds; 0 means that it is
+// not known.
 func (l *pace) left(p filecopy.Progress) time.Duration {
 	for len(*l) > 1 && p.Elapsed-(*l)[0].Elapsed > paceOver {
 		*l = (*l)[1:]
@@ -109,7 +109,7 @@ type copyLine struct {
 	Kind        string `json:"kind"` // copy
 	Source      string `json:"source"`
 	Destination string `json:"destination"`
-	// The bytes of names that are no UTF-8: no string of JSON has them.
+	// The bytes of names that are not UTF-8, which no JSON string can have.
 	SourceBytes      []byte           `json:"source_base64,omitempty"`
 	DestinationBytes []byte           `json:"destination_base64,omitempty"`
 	Size             int64            `json:"size_bytes"`
@@ -136,10 +136,10 @@ func newCopyLine(r filecopy.Result) copyLine {
 	}
 }
 
-// plainPath is a path as people write it.
+// plainPath returns a path without a leading "./".
 func plainPath(path string) string { return strings.TrimPrefix(path, "./") }
 
-// shownPath is a path for people, quoted if it would break the line or set the terminal.
+// shownPath returns a path for messages, quoted if it would break the line or control the terminal.
 func shownPath(path string) string {
 	path = plainPath(path)
 	if cli.Visible(path) != path || strings.ContainsAny(path, "\n\t") {
@@ -148,7 +148,7 @@ func shownPath(path string) string {
 	return path
 }
 
-// copyErrorText is an error with plain paths.
+// copyErrorText returns an error's text with plain paths.
 func copyErrorText(err error) string {
 	var failure *filecopy.Error
 	if !errors.As(err, &failure) {
@@ -157,11 +157,11 @@ func copyErrorText(err error) string {
 	shown := *failure
 	shown.Source, shown.Destination = shownPath(shown.Source), shownPath(shown.Destination)
 	if shown.Op == "open" && errors.Is(err, fs.ErrPermission) {
-		// Which of the two may not be opened? A pipe must not wait.
+		// Find out which of the two may not be opened, without waiting for a pipe.
 		f, err := os.OpenFile(failure.Source, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 		switch {
 		case err == nil:
-			_ = f.Close() // nothing was done with it
+			_ = f.Close() // it was not used
 			shown.Op = "make the copy"
 		case errors.Is(err, fs.ErrPermission):
 			shown.Op = "open the source"
@@ -170,8 +170,8 @@ func copyErrorText(err error) string {
 	return shown.Error()
 }
 
-// copyErrorParts parts the text of an error from the advice at its end. Names may hold
-// what parts them.
+// copyErrorParts splits the text of an error from the advice at its end. Names may contain the
+// separator.
 func copyErrorParts(err error) (sentence, advice string) {
 	sentence = copyErrorText(err)
 	var failure *filecopy.Error
@@ -184,7 +184,7 @@ func copyErrorParts(err error) (sentence, advice string) {
 	return sentence, advice
 }
 
-// copyLineText is a result as a line for people.
+// copyLineText returns a result as a line of text.
 func copyLineText(r filecopy.Result) string {
 	var how []string
 	if r.Size > 0 {
@@ -265,7 +265,7 @@ func (s *copyShow) totalsText(t filecopy.Totals) string {
 		fmt.Fprintf(&b, " (%s/s)", cli.BytesText(int64(float64(t.Size)/t.Elapsed.Seconds())))
 	}
 	b.WriteString("\n")
-	var methods []string // of files that had bytes to move
+	var methods []string // the methods of files with bytes to move
 	for _, m := range slices.Sorted(maps.Keys(t.Methods)) {
 		if n := t.Methods[m]; m != filecopy.Auto && n > 0 {
 			methods = append(methods, fmt.Sprintf("%v %s", m, cli.CountText(int64(n), "file")))
@@ -298,7 +298,7 @@ func (s *copyShow) totalsText(t filecopy.Totals) string {
 
 func (s *copyShow) durableText() string {
 	switch {
-	case s.undurable == 0: // with --verify too, which reads from the disk what was synced
+	case s.undurable == 0: // also with --verify, which reads synced bytes from the disk
 		return "all that was copied"
 	case s.options.Policy.Sync.Mode == holdfast.SyncNever && !s.options.Atomic:
 		return "nothing for sure, the policy has sync=never: it is the kernel's, which writes it within about half a minute"

@@ -1,4 +1,4 @@
-// Package fleet is the command fleet: it sets the results of many hosts beside each other.
+// Package fleet is the command fleet: it compares the results of many hosts.
 package fleet
 
 import (
@@ -25,16 +25,16 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
 )
 
-// A command is what the flags of fleet say.
+// A command holds the flags of fleet.
 type command struct {
-	expect    string // a file
+	expect    string // a file of names
 	threshold float64
 	all       bool
 	format    report.Format
 	output    string
 }
 
-// New is the command.
+// New returns the command.
 func New() *cobra.Command {
 	c := &command{threshold: fleet.DefaultThreshold}
 	cmd := &cobra.Command{
@@ -102,7 +102,7 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 	return verdict(f)
 }
 
-// verdict is the refusal of a fleet that is not known to be alike, or nil.
+// verdict returns the refusal of a fleet that is not known to be alike, or nil.
 func verdict(f fleet.Fleet) error {
 	var odd []string
 	for _, o := range f.Outliers {
@@ -120,7 +120,7 @@ func verdict(f fleet.Fleet) error {
 	return nil
 }
 
-// names lists the first few.
+// names lists the first few names.
 func names(all []string) string {
 	const most = 10
 	if len(all) <= most {
@@ -129,7 +129,7 @@ func names(all []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(all[:most], ", "), len(all)-most)
 }
 
-// expected reads the names of --expect; without it there are none.
+// expected reads the names of --expect, if it is given.
 func (c *command) expected(stdin io.Reader) ([]string, error) {
 	const hint = "the file has the names of hosts, parted by spaces or lines"
 	if c.expect == "" {
@@ -159,7 +159,7 @@ func (c *command) expected(stdin io.Reader) ([]string, error) {
 	return names, nil
 }
 
-// resultsFiles returns the files that arguments name, each once.
+// resultsFiles returns the files that the arguments name, each once.
 func resultsFiles(args []string) (files []string, err error) {
 	seen := map[string]bool{}
 	add := func(file string) {
@@ -186,7 +186,7 @@ func resultsFiles(args []string) (files []string, err error) {
 			if err != nil || !strings.HasSuffix(path, ".jsonl") {
 				return err
 			}
-			if info, err := os.Stat(path); err != nil || info.Mode().IsRegular() { // a pipe has no end
+			if info, err := os.Stat(path); err != nil || info.Mode().IsRegular() { // skip a pipe, which has no end
 				add(path)
 			}
 			return nil
@@ -201,8 +201,8 @@ func resultsFiles(args []string) (files []string, err error) {
 	return files, nil
 }
 
-// readAll reads the files, a few at a time: of each only its figures stay in memory. A file
-// that is of no use makes its host silent.
+// readAll reads the files, a few at a time, and keeps only the figures of each in memory. An
+// unusable file makes its host silent.
 func readAll(ctx context.Context, files []string) (hosts []fleet.Host, silent []fleet.Silent, err error) {
 	type answer struct {
 		host fleet.Host
@@ -236,7 +236,7 @@ func readAll(ctx context.Context, files []string) (hosts []fleet.Host, silent []
 	return hosts, silent, nil
 }
 
-// read returns the figures of a file. With an error the host has a name alone.
+// read returns the figures of a file. On an error the host has only a name.
 func read(ctx context.Context, file string) (fleet.Host, error) {
 	name := cli.OneLine(file)
 	run, err := cli.ReadFile(ctx, file, result.ReadTimes)
@@ -257,7 +257,7 @@ func read(ctx context.Context, file string) (fleet.Host, error) {
 	return h, err
 }
 
-// header reads the first line of results that are damaged in a later one.
+// header reads the first line of results that have damage in a later one.
 func header(file string) (result.Header, error) {
 	f, err := os.Open(file)
 	if err != nil {

@@ -20,20 +20,20 @@ import (
 	"github.com/holdfast-go/holdfast/internal/workdir"
 )
 
-// A genFile is a file that is being made for a path. Where the system can, it has no name
-// until it is complete, so that a kill leaves nothing. Else it has a name that the next gen
-// of the path knows, and a lock that distinguishes it from a stale file.
+// A genFile is the file for a path while it is made. Where the system can, it has no name until it
+// is complete, so that a kill leaves nothing. Otherwise it has a name that the next gen of the path
+// recognizes, and a lock that distinguishes it from a stale file.
 type genFile struct {
-	*os.File           // to be written, and closed
-	path      string   // where it is to be
-	temporary string   // its name; "": it has none
-	held      *os.File // keeps its lock, and itself, when the first is closed; nil where the system has no locks
+	*os.File           // for writing
+	path      string   // the final path
+	temporary string   // the current name; "": none
+	held      *os.File // a second descriptor, which keeps the lock after the first is closed; nil where the system has no locks
 }
 
-// genSlots is how many gens of one path at a time can be distinguished from stale files.
+// genSlots is the most gens of one path at a time that are distinguished from stale files.
 const genSlots = 8
 
-// slot returns a name, of at most 255 bytes, that identifies the path of a temporary file.
+// slot returns a temporary name, of at most 255 bytes, that identifies the path.
 func slot(path string, i int) string {
 	dir, base := filepath.Split(path)
 	sum := sha256.Sum256([]byte(base))
@@ -41,11 +41,11 @@ func slot(path string, i int) string {
 	return filepath.Join(dir, ".holdfast-gen-"+name+"-"+strconv.Itoa(i))
 }
 
-// mostNames is how many names are tried.
+// mostNames is the most names tried.
 const mostNames = 100
 
-// temporaryFor returns the names to try, in this order: those that identify the path, and
-// then random ones, which nobody can have taken before.
+// temporaryFor returns the ith name to try: first the names that identify the path, then random
+// ones, which nobody can have taken before.
 func temporaryFor(path string, i int) string {
 	if i < genSlots {
 		return slot(path, i)
@@ -53,7 +53,7 @@ func temporaryFor(path string, i int) string {
 	return filepath.Join(filepath.Dir(path), ".holdfast-"+strconv.FormatUint(rand.Uint64(), 36))
 }
 
-// createFor makes a file for a path. It removes the stale files of killed gens of that path.
+// createFor creates a file for a path. It removes the stale files of killed gens of that path.
 func createFor(path string) (*genFile, error) {
 	for i := range genSlots {
 		removeLeftover(slot(path, i))
@@ -64,7 +64,7 @@ func createFor(path string) (*genFile, error) {
 		if g.hold(); g.held != nil {
 			return g, nil
 		}
-		f.Close() // it is gone
+		f.Close() // the file is gone
 		err = errors.ErrUnsupported
 	}
 	if errors.Is(err, errors.ErrUnsupported) {
@@ -73,7 +73,7 @@ func createFor(path string) (*genFile, error) {
 	return nil, err
 }
 
-// createNamed makes a file under the first name that no other gen of the path has.
+// createNamed creates a file under the first name that no other gen of the path has.
 func createNamed(path string) (g *genFile, err error) {
 	for i := range mostNames {
 		name := temporaryFor(path, i)
@@ -88,15 +88,15 @@ func createNamed(path string) (g *genFile, err error) {
 		if g.hold() && sameFile(f, name) {
 			return g, nil
 		}
-		g.release() // another gen took it for a stale file before it was locked here
+		g.release() // another gen removed it as stale before it was locked here
 		f.Close()
 	}
 	return nil, fs.ErrExist
 }
 
-// hold locks the file, where the system can, until release. If it can't lock the file, no
-// other gen can, and so none removes it. It reports false if another gen has locked the
-// file, which removes it then.
+// hold locks the file, where the system can, until release. If this process can't lock the file, no
+// other gen can, and so none removes it. It reports false if another gen has locked the file, and
+// so will remove it.
 func (g *genFile) hold() bool {
 	ok, err := sys.TryLock(g.File)
 	if ok {
@@ -107,7 +107,7 @@ func (g *genFile) hold() bool {
 
 func (g *genFile) release() {
 	if g.held != nil {
-		g.held.Close() // closing the first descriptor has reported every error
+		g.held.Close() // the close of the first descriptor has reported every error
 		g.held = nil
 	}
 }
@@ -121,18 +121,18 @@ func removeLeftover(name string) {
 	}
 	f, err := os.OpenFile(name, os.O_RDONLY|asItIs, 0)
 	if err != nil {
-		f, err = os.OpenFile(name, os.O_WRONLY|asItIs, 0) // one that may only be written
+		f, err = os.OpenFile(name, os.O_WRONLY|asItIs, 0) // the file may be write-only
 	}
 	if err != nil {
 		return
 	}
 	defer f.Close() // nothing was written to it
 	if ok, err := sys.TryLock(f); err == nil && ok && sameFile(f, name) {
-		os.Remove(name) // if it stays, another name is taken
+		os.Remove(name) // on a failure another name is tried
 	}
 }
 
-// sameFile reports whether an open file is the one of that name.
+// sameFile reports whether a name belongs to an open file.
 func sameFile(f *os.File, name string) bool {
 	is, err := f.Stat()
 	if err != nil {
@@ -142,17 +142,16 @@ func sameFile(f *os.File, name string) bool {
 	return err == nil && os.SameFile(is, there)
 }
 
-// publish gives the complete file its name. Without replace, and if the file system has
-// hard links, it replaces no file that was made meanwhile. With synced, the name must be on
-// the disk too. It returns an error with the call that failed; there reports whether the
-// file has its name nevertheless.
+// publish gives the complete file its name. Without replace, it does not replace a file that was
+// made meanwhile, if the file system has hard links. With synced, the name must be durable too. On
+// an error op is the failed call; there reports whether the file has its name all the same.
 func (g *genFile) publish(replace, synced bool) (there bool, op string, err error) {
 	defer g.release()
 	if g.temporary == "" {
 		if err := g.giveName(replace); err != nil || !synced {
 			return err == nil, "rename", err
 		}
-		return true, "sync of the name", g.held.Sync() // which says now that it has a name
+		return true, "sync of the name", g.held.Sync() // the sync now covers the name
 	}
 	if replace {
 		err = os.Rename(g.temporary, g.path)
@@ -169,7 +168,8 @@ func (g *genFile) publish(replace, synced bool) (there bool, op string, err erro
 	return err == nil, "rename", err
 }
 
-// giveName names a file without a name. To replace a file it needs a name to rename.
+// giveName names a file without a name. To replace a file, it links a temporary name and renames
+// that.
 func (g *genFile) giveName(replace bool) error {
 	err := probe.GiveName(g.held, g.path)
 	if !replace || !errors.Is(err, fs.ErrExist) {
@@ -188,23 +188,23 @@ func (g *genFile) giveName(replace bool) error {
 	return os.Rename(g.temporary, g.path)
 }
 
-// discard removes a file that is not to get its name.
+// discard removes a file that gets no name.
 func (g *genFile) discard() {
 	if g.temporary != "" {
-		os.Remove(g.temporary) // the first failure is the one that is reported
+		os.Remove(g.temporary) // the first failure is reported
 	}
 	g.release()
 }
 
-// make makes the file without its name, and names it when it is complete. On an error the
-// path has what it had before.
+// make makes the file without its name, and names it when it is complete. On an error the path is
+// unchanged.
 func (g *generation) make(ctx context.Context, show *cli.Progress) error {
 	path, old, err := g.place()
 	if err != nil {
 		return err
 	}
 	dir := filepath.Dir(path)
-	free, err := sys.FreeSpace(dir) // where it is not known, a full disk fails the write
+	free, err := sys.FreeSpace(dir) // if it is not known, a write to a full disk fails
 	if g.kind != genSparse && err == nil && int64(g.size) > free {
 		hint := "free some space, give a directory on another disk, or --kind sparse, which takes no room"
 		if g.force {
@@ -243,8 +243,8 @@ func (g *generation) make(ctx context.Context, show *cli.Progress) error {
 	return nil
 }
 
-// place looks at where the file is to be: its path, where symbolic links lead with
-// --force, and the file that exists there, or nil.
+// place returns the file's final path, after symbolic links with --force, and the file that exists
+// there, or nil.
 func (g *generation) place() (path string, old fs.FileInfo, err error) {
 	if g.file == "" {
 		return "", nil, cli.Misuse("for instance: holdfast gen source 100MB", "the name of the file is empty")
@@ -276,7 +276,7 @@ func (g *generation) place() (path string, old fs.FileInfo, err error) {
 	return path, old, nil
 }
 
-// syncDir makes a directory's names durable where the system can.
+// syncDir makes a directory's names durable, if the system can.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -289,12 +289,12 @@ func syncDir(dir string) error {
 	return nil
 }
 
-// genChunk is how much is made and written at once: it stays in a processor's
-// second cache from the one to the other.
+// genChunk is the number of bytes made and written at once: they stay in a CPU's second cache in
+// between.
 const genChunk = 256 << 10
 
-// write fills and closes the file. It returns an error with how far it got and the call
-// that failed.
+// write fills and closes the file. On an error it returns the number of bytes done and the failed
+// call.
 func (g *generation) write(ctx context.Context, f *os.File, old fs.FileInfo, show *cli.Progress) (done int64, op string, err error) {
 	w, err := holdfast.New(f, g.policy)
 	if err != nil {
@@ -316,7 +316,7 @@ func (g *generation) write(ctx context.Context, f *os.File, old fs.FileInfo, sho
 		op, err = "sync", f.Sync() // a Writer without a byte has nothing to sync
 	}
 	if err != nil {
-		_ = f.Truncate(0) // so that Close waits for no byte that is removed afterwards
+		_ = f.Truncate(0) // Close then waits for no byte that is removed afterwards
 		_ = w.Close()
 		return done, op, err
 	}
@@ -326,7 +326,7 @@ func (g *generation) write(ctx context.Context, f *os.File, old fs.FileInfo, sho
 	return done, "close", err
 }
 
-// fill writes the bytes, chunk by chunk, and returns how many were written.
+// fill writes the bytes, chunk by chunk, and returns the number written.
 func (g *generation) fill(ctx context.Context, w io.Writer, show *cli.Progress) (done int64, err error) {
 	bytes := newFiller(g.kind, g.seed)
 	chunk := make([]byte, min(genChunk, int64(g.size)))
@@ -346,7 +346,7 @@ func (g *generation) fill(ctx context.Context, w io.Writer, show *cli.Progress) 
 	return done, nil
 }
 
-// refusal gives an error, after done bytes, its exit code and its hint.
+// refusal adds an exit code and a hint to an error after done bytes.
 func (g *generation) refusal(err error, done int64, op, left string) error {
 	if errors.Is(err, context.Canceled) {
 		return &cli.Refusal{Code: cli.ExitInterrupted, Err: fmt.Errorf("interrupted after %s of %s", cli.BytesText(done), cli.BytesText(int64(g.size))), Hint: left}

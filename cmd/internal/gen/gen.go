@@ -1,4 +1,4 @@
-// Package gen is the command gen: it makes a file to measure with.
+// Package gen is the command gen: it makes a file of a given size for measurements.
 package gen
 
 import (
@@ -21,9 +21,9 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/humanize"
 )
 
-// A generation is what the arguments of gen say.
+// A generation holds the arguments of gen.
 type generation struct {
-	file     string // - is standard output
+	file     string // "-" is standard output
 	sizeText string
 	size     holdfast.Size
 	kind     genKind
@@ -34,7 +34,7 @@ type generation struct {
 	json     bool
 }
 
-// A genKind is how a file is filled.
+// A genKind is a kind of file content.
 type genKind string
 
 const (
@@ -44,7 +44,7 @@ const (
 	genSparse genKind = "sparse" // one hole
 )
 
-// Kinds are the kinds of bytes.
+// Kinds are the kinds of content.
 var Kinds = []genKind{genRandom, genSparse, genText, genZero}
 
 func parseGenKind(text string) (genKind, error) {
@@ -54,7 +54,7 @@ func parseGenKind(text string) (genKind, error) {
 	return genKind(text), nil
 }
 
-// atomicPolicy is what --policy atomic and gen's default stand for.
+// atomicPolicy is the policy of --policy atomic, gen's default.
 func atomicPolicy() holdfast.Policy {
 	return holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncClose}}
 }
@@ -66,7 +66,7 @@ func parseGenPolicy(text string) (holdfast.Policy, error) {
 	return holdfast.ParsePolicy(text)
 }
 
-// New is the command.
+// New returns the command.
 func New() *cobra.Command {
 	g := &generation{kind: genRandom, policy: atomicPolicy()}
 	cmd := &cobra.Command{
@@ -98,7 +98,7 @@ standard output, where nothing is synced.`,
 	return cmd
 }
 
-// genArguments wants a file and a size.
+// genArguments requires a file and a size.
 func genArguments(cmd *cobra.Command, args []string) error {
 	const hint = "for instance: holdfast gen source 100MB"
 	switch len(args) {
@@ -112,7 +112,7 @@ func genArguments(cmd *cobra.Command, args []string) error {
 	return cli.Misuse(hint, "gen makes one file of one size, and %d arguments were given", len(args))
 }
 
-// genFlagError knows that what looks like a flag may be meant for a size.
+// genFlagError adds a hint to an unknown flag that may be meant as a size.
 func genFlagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) {
@@ -179,7 +179,7 @@ func (g *generation) progress(stderr io.Writer) *cli.Progress {
 	return cli.NewProgress(stderr, g.quiet).OfBytes(int64(g.size))
 }
 
-// print prints what was made.
+// print prints the result.
 func (g *generation) print(w io.Writer, elapsed time.Duration) error {
 	if g.json {
 		return json.NewEncoder(w).Encode(struct {
@@ -194,7 +194,7 @@ func (g *generation) print(w io.Writer, elapsed time.Duration) error {
 			Elapsed time.Duration   `json:"elapsed_ns"`
 		}{"gen", g.file, cli.NotText(g.file), int64(g.size), g.kind, g.seed, g.policy, g.durable(), elapsed})
 	}
-	size := g.sizeText // as it was typed, with its unit
+	size := g.sizeText // as typed, with its unit
 	switch {
 	case g.size == 0:
 		size = "0B"
@@ -203,9 +203,9 @@ func (g *generation) print(w io.Writer, elapsed time.Duration) error {
 	}
 	bytes := cli.Grouped(int64(g.size)) + " bytes"
 	if g.size >= 1000 {
-		bytes += fmt.Sprintf(" (%s, %s)", humanize.DecimalBytes(int64(g.size)), cli.BytesText(int64(g.size))) // as dd prints it
+		bytes += fmt.Sprintf(" (%s, %s)", humanize.DecimalBytes(int64(g.size)), cli.BytesText(int64(g.size))) // like dd
 	}
-	// Where the unit was decimal, the binary one of the same letter is another size.
+	// For a decimal unit, name the binary unit of the same letter, which is another size.
 	if number, decimal := strings.CutSuffix(size, "B"); decimal && number != "" && strings.ContainsAny(number[len(number)-1:], "kMGT") {
 		if other, err := holdfast.ParseSize(strings.ToUpper(number) + "iB"); err == nil {
 			bytes += fmt.Sprintf("; %siB are %s", strings.ToUpper(number), cli.Grouped(int64(other)))

@@ -4,5 +4,5 @@ import "io/fs"
 
 const asItIs = 0
 
-// isLeftover returns false: no lock distinguishes a stale file from one that is being made.
+// isLeftover returns false: no lock distinguishes a stale file from one in progress.
 func isLeftover(fs.FileInfo) bool { return false }

@@ -6,7 +6,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/page"
 )
 
-// begin adds the head of a page of the server's own, and opens its body.
+// begin adds the head of one of the server's own pages, and opens its body.
 func begin(m *page.Markup, title string) {
 	m.Add(page.Raw(`<!doctype html>
 <html lang="en">
@@ -23,11 +23,11 @@ const (
 	end    = page.Raw("</main>\n</body>\n</html>\n")
 )
 
-// A listPage is what the list shows.
+// A listPage is the content of the list page.
 type listPage struct {
 	wanted                      filter
-	machines, policies, studies []string // that can be chosen
-	entries                     []entry
+	machines, policies, studies []string // the values to choose from
+	entries                     []listing
 	found, all                  int
 }
 
@@ -47,7 +47,7 @@ func (p listPage) markup() string {
 	}
 	m.Add(page.Raw(`<form action="/compare">` + "\n"))
 	for _, w := range [][2]string{{"words", p.wanted.Words}, {"machine", p.wanted.Machine}, {"policy", p.wanted.Policy}, {"study", p.wanted.Study}} {
-		if w[1] != "" { // so that all is what the search found
+		if w[1] != "" { // so that "all" means all found by the search
 			m.Add(page.Raw(`<input type="hidden" name="`), w[0], page.Raw(`" value="`), w[1], page.Raw(`">`+"\n"))
 		}
 	}
@@ -68,7 +68,7 @@ func (p listPage) markup() string {
 	return m.String()
 }
 
-// choice adds a field with the values that a search can have.
+// choice adds a field with the values of a search.
 func choice(m *page.Markup, name string, values []string, chosen string) {
 	m.Add(page.Raw("<label>"), name, page.Raw(` <select name="`), name, page.Raw(`"><option value="">any</option>`))
 	for _, v := range values {
@@ -82,7 +82,7 @@ func choice(m *page.Markup, name string, values []string, chosen string) {
 }
 
 // row adds a file to the list.
-func (e entry) row(m *page.Markup) {
+func (e listing) row(m *page.Markup) {
 	m.Add(page.Raw("<tr>\n"))
 	if e.Shown {
 		m.Add(page.Raw(`<td><input type="checkbox" name="file" value="`), e.Name, page.Raw(`" aria-label="compare `), e.Name, page.Raw(`"></td>
@@ -110,7 +110,7 @@ func (e entry) row(m *page.Markup) {
 	m.Add(e.State, page.Raw("</td>\n</tr>\n"))
 }
 
-// livePage is the page of a run that goes on.
+// livePage returns the page of a run in progress.
 func livePage(name string, v view) string {
 	var m page.Markup
 	begin(&m, name)
@@ -127,7 +127,7 @@ func livePage(name string, v view) string {
 	return m.String()
 }
 
-// comparePage has pairs of runs, each beside the other.
+// comparePage returns the page of compared pairs of runs.
 func comparePage(pairs []pair) string {
 	var m page.Markup
 	begin(&m, "comparison")
@@ -139,7 +139,7 @@ func comparePage(pairs []pair) string {
 	return m.String()
 }
 
-// refusalPage says in one sentence why something is not shown.
+// refusalPage returns a page with the reason, in one sentence, that something is not shown.
 func refusalPage(sentence string) string {
 	var m page.Markup
 	begin(&m, "not shown")

@@ -1,6 +1,6 @@
-// Package serve is the command serve: the results of a directory as pages for a browser.
-// It reads that directory alone, and writes nothing.
-// Start with [New]; server.go has what is answered, and to which requests.
+// Package serve is the command serve: the results in a directory as pages for a browser. It reads
+// only that directory, and writes nothing. Start with [New]; server.go has the requests and their
+// answers.
 package serve
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
 )
 
-// anyPort is the address of --listen without a choice: this machine alone, and a port that is free.
+// anyPort is the default of --listen: this machine only, and a free port.
 const anyPort = "127.0.0.1:0"
 
 // New is the command. It shows results of these studies, and of sweeps.
@@ -62,7 +62,8 @@ exit code is then 0.`,
 	return cmd
 }
 
-// parseAddress wants a host and a port. An empty host would be every network of the machine.
+// parseAddress parses a host and a port. It refuses an empty host, which means every network of the
+// machine.
 func parseAddress(text string) (string, error) {
 	host, port, err := net.SplitHostPort(text)
 	if err != nil {
@@ -85,13 +86,14 @@ func run(cmd *cobra.Command, studies study.List, dir, address string) error {
 		return err
 	}
 	defer root.Close()
-	// A browser that goes away in the middle of a page is no reason to end, and main ends at this signal.
+	// A browser that disconnects within a page must not end the program, and main ends at this
+	// signal.
 	signal.Ignore(syscall.SIGPIPE)
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return cannotListen(address, err)
 	}
-	host, _, _ := net.SplitHostPort(address) // parseAddress has seen it
+	host, _, _ := net.SplitHostPort(address) // parseAddress has checked it
 	at := listener.Addr().(*net.TCPAddr)
 	if !at.IP.IsLoopback() {
 		cli.Say(cmd.ErrOrStderr(), "caution: whoever reaches %s reads these results; there is no password and no encryption", at)
@@ -110,7 +112,7 @@ func run(cmd *cobra.Command, studies study.List, dir, address string) error {
 	return err
 }
 
-// openDir holds the directory that a user named. Its errors are refusals.
+// openDir opens the directory that a user named. Its errors are refusals.
 func openDir(dir string) (*os.Root, error) {
 	if dir == "" {
 		return nil, cli.Misuse("leave it out for the current directory", "the name of the directory is empty")

@@ -26,7 +26,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
 )
 
-// What is sent besides pages: their style, and the script of a run that goes on.
+// The files sent besides pages: their style, and the script of a run in progress.
 var (
 	//go:embed style.css
 	styleText string
@@ -34,35 +34,35 @@ var (
 	liveText string
 )
 
-// A server answers the requests of browsers. It is for any number of goroutines.
+// A server answers the requests of browsers. Any number of goroutines may use it.
 type server struct {
-	host    string // as the user named it, without the port
+	host    string // the host given by the user, without the port
 	store   *store
-	streams chan struct{} // one for each stream of events that is open
+	streams chan struct{} // one for each open stream of events
 }
 
 // mostStreams bounds the streams of events: each reads a file again and again.
 const mostStreams = 32
 
-// newServer returns what answers for a directory. host is as the user named it.
+// newServer returns a handler for the results in a directory. host is the host given by the user.
 func newServer(studies study.List, root *os.Root, host string) handler {
-	s := &server{host: host, store: &store{root: root, studies: studies, reading: make(chan struct{}, 1), known: map[string]*known{}}, streams: make(chan struct{}, mostStreams)}
+	s := &server{host: host, store: &store{root: root, studies: studies, reading: make(chan struct{}, 1), cache: map[string]*cached{}}, streams: make(chan struct{}, mostStreams)}
 	return s.answer
 }
 
-// ownPolicy says what the list and its like may load and do.
+// ownPolicy limits the loads and scripts of the server's own pages.
 const ownPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'self'; " + noFrames
 
 const (
-	// reportPolicy is of a report that has none: its style and its pictures are inside.
+	// reportPolicy is for a report without a policy: its style and its pictures are inside.
 	reportPolicy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
-	noFrames     = "frame-ancestors 'none'" // only a header can say it
+	noFrames     = "frame-ancestors 'none'" // only a header can set it
 )
 
-// policyOf returns what a report may load and do. It may say itself which of its scripts may run.
+// policyOf returns the policy of a report's page. A report may itself name its permitted scripts.
 func policyOf(page string) string {
 	policy := reportPolicy
-	// Texts of results come later in it, and have no markup.
+	// Texts of results come later in the page, and have no markup.
 	if _, rest, ok := strings.Cut(page, `<meta http-equiv="Content-Security-Policy" content="`); ok {
 		says, _, _ := strings.Cut(rest, `"`)
 		policy = html.UnescapeString(says)
@@ -70,8 +70,8 @@ func policyOf(page string) string {
 	return policy + "; " + noFrames
 }
 
-// answer answers requests of its own pages alone. A name of another site that leads here (DNS
-// rebinding) has another Host, and a script of another site another Origin.
+// answer answers only requests of its own pages. A foreign name that leads here (DNS rebinding) has
+// another Host, and a script of another site another Origin.
 func (s *server) answer(ctx context.Context, w *response, r *request) {
 	for _, h := range [][2]string{
 		{"X-Content-Type-Options", "nosniff"}, {"X-Frame-Options", "DENY"}, {"Referrer-Policy", "no-referrer"}, {"Cache-Control", "no-store"},
@@ -115,11 +115,11 @@ func (s *server) route(ctx context.Context, w *response, r *request) {
 	}
 }
 
-// isOwn reports whether a Host is this server: the address that the connection came to, the host
-// that the user named, or localhost.
+// isOwn reports whether a Host is this server: the address of the connection, the host given by the
+// user, or localhost.
 func (s *server) isOwn(host string, local *net.TCPAddr) bool {
 	name, port, err := net.SplitHostPort(host)
-	if err != nil { // browsers leave this one out
+	if err != nil { // browsers leave out the default port
 		name, port = strings.Trim(host, "[]"), "80"
 	}
 	if port != fmt.Sprint(local.Port) {
@@ -129,13 +129,13 @@ func (s *server) isOwn(host string, local *net.TCPAddr) bool {
 	return ip != nil && ip.Equal(local.IP) || strings.EqualFold(name, s.host) || local.IP.IsLoopback() && strings.EqualFold(name, "localhost")
 }
 
-// sendWith answers with what may load and do no more than a policy says.
+// sendWith sends a text under a Content-Security-Policy.
 func sendWith(w *response, policy string, status int, kind, text string) {
 	w.Set("Content-Security-Policy", policy)
 	w.Send(status, kind, cli.Visible(text))
 }
 
-// plain answers with one sentence.
+// plain sends one sentence.
 func plain(w *response, status int, sentence string) {
 	sendWith(w, ownPolicy, status, "text/plain; charset=utf-8", cli.OneLine(sentence)+"\n")
 }
@@ -147,7 +147,7 @@ func (s *server) refuse(w *response, status int, sentence string) {
 
 const pageKind = "text/html; charset=utf-8"
 
-// sendPage answers with a page of its own.
+// sendPage sends one of the server's own pages.
 func sendPage(w *response, status int, page string) {
 	sendWith(w, ownPolicy, status, pageKind, page)
 }
@@ -169,7 +169,8 @@ func (s *server) list(ctx context.Context, w *response, r *request) {
 	sendPage(w, statusOK, page.markup())
 }
 
-// search finds the entries that a request wants. If it can't, it answers with why, and ok is false.
+// search returns the listings that a request asks for. If it can't, it sends the reason, and ok is
+// false.
 func (s *server) search(ctx context.Context, w *response, r *request) (page listPage, ok bool) {
 	entries, err := s.store.entries(ctx)
 	if err != nil {
@@ -188,7 +189,7 @@ func (s *server) search(ctx context.Context, w *response, r *request) (page list
 	return page, true
 }
 
-// read reads the run that a request names. If it can't, it answers with why, and ok is false.
+// read reads the run that a request names. If it can't, it sends the reason, and ok is false.
 func (s *server) read(ctx context.Context, w *response, name string) (run result.Run, ok bool) {
 	run, err := s.store.read(ctx, name, result.Read)
 	switch {
@@ -202,7 +203,7 @@ func (s *server) read(ctx context.Context, w *response, name string) (run result
 	return run, false
 }
 
-// report answers with the page that holdfast report -o writes.
+// report sends the page that holdfast report -o writes.
 func (s *server) report(ctx context.Context, w *response, r *request) {
 	name := r.Query.Get("file")
 	run, ok := s.read(ctx, w, name)
@@ -220,7 +221,7 @@ func (s *server) report(ctx context.Context, w *response, r *request) {
 // mostCompared bounds the runs of one comparison.
 const mostCompared = 8
 
-// compare shows the oldest of the runs that a request names beside each of the others.
+// compare compares the oldest of the named runs with each of the others.
 func (s *server) compare(ctx context.Context, w *response, r *request) {
 	names := r.Query["file"]
 	slices.Sort(names)
@@ -249,7 +250,7 @@ func (s *server) compare(ctx context.Context, w *response, r *request) {
 	sendPage(w, statusOK, comparePage(pairs))
 }
 
-// A pair is two runs beside each other, in the words of holdfast compare.
+// A pair is a comparison of two runs, in the words of holdfast compare.
 type pair struct{ A, B, Text string }
 
 func newPair(a, b figure.Side) pair {
@@ -264,8 +265,8 @@ func newPair(a, b figure.Side) pair {
 	return pair{a.Name, b.Name, text.String()}
 }
 
-// fleet sets the hosts of the files that a request names beside each other, or else of all that its
-// search finds. The page is that of holdfast fleet.
+// fleet compares the hosts of the named files, or of all files that the search finds, on the page
+// of holdfast fleet.
 func (s *server) fleet(ctx context.Context, w *response, r *request) {
 	names := slices.Clone(r.Query["file"])
 	if len(names) == 0 {
@@ -302,18 +303,17 @@ func (s *server) fleet(ctx context.Context, w *response, r *request) {
 }
 
 const (
-	// everyLook is the time between two looks at a file that may grow. Whoever watches a run takes
-	// CPU time from it, so what a look takes is at most one part in restOfLook of the time.
+	// everyLook is the time between two reads of a file that may grow. Watching takes CPU time from
+	// the run, so a read takes at most one part in restOfLook of the time.
 	everyLook  = time.Second
 	restOfLook = 50
-	// everyBeat is the time after which something is sent in any case: only that shows that the
-	// browser is gone.
+	// everyBeat is the longest time without a send: only a send detects that the browser is gone.
 	everyBeat = 15 * time.Second
 
-	liveWidth = 100 // columns of a table
+	liveWidth = 100 // a table's columns
 )
 
-// live answers with the page of a run that goes on.
+// live sends the page of a run in progress.
 func (s *server) live(ctx context.Context, w *response, r *request) {
 	name := r.Query.Get("file")
 	run, ok := s.read(ctx, w, name)
@@ -323,7 +323,7 @@ func (s *server) live(ctx context.Context, w *response, r *request) {
 	sendPage(w, statusOK, livePage(name, s.viewOf(run)))
 }
 
-// A view is a run as far as it is, in text.
+// A view is the text of a run so far.
 type view struct {
 	status, table string
 	ended         bool
@@ -365,11 +365,11 @@ func (s *server) events(ctx context.Context, w *response, r *request) {
 	}
 	w.Set("Content-Security-Policy", ownPolicy)
 	if w.Stream("text/event-stream") {
-		_ = s.follow(ctx, name, &stream{w, time.Now()}) // it ends with the run, or with whoever watches it
+		_ = s.follow(ctx, name, &stream{w, time.Now()}) // it ends with the run, or when the browser leaves
 	}
 }
 
-// follow sends what a file holds each time that it has changed.
+// follow sends a file's run each time that it has changed.
 func (s *server) follow(ctx context.Context, name string, to *stream) error {
 	var size int64 = -1
 	var changed time.Time
@@ -405,13 +405,13 @@ func (s *server) follow(ctx context.Context, name string, to *stream) error {
 	}
 }
 
-// A stream is one of events.
+// A stream is a stream of events.
 type stream struct {
 	w    io.Writer
-	sent time.Time // the last one
+	sent time.Time // the time of the last event
 }
 
-// send sends an event; without a name it is a comment, which browsers pass over.
+// send sends an event; without a name it is a comment, which browsers ignore.
 func (s *stream) send(name, text string) error {
 	event := ":\n\n"
 	if name != "" {
@@ -422,10 +422,10 @@ func (s *stream) send(name, text string) error {
 	return err
 }
 
-// A filter says which entries are wanted: those that match all that is not empty.
+// A filter selects listings that match all its fields, except empty ones.
 type filter struct{ Words, Machine, Policy, Study string }
 
-func (f filter) matches(e entry) bool {
+func (f filter) matches(e listing) bool {
 	in := strings.ToLower(strings.Join(append([]string{e.Name, e.Host, e.Machine, e.Study, e.State}, e.Policies...), "\n"))
 	for _, word := range strings.Fields(strings.ToLower(f.Words)) {
 		if !strings.Contains(in, word) {
@@ -435,5 +435,5 @@ func (f filter) matches(e entry) bool {
 	return cmp.Or(f.Machine, e.Machine) == e.Machine && cmp.Or(f.Study, e.Study) == e.Study && (f.Policy == "" || slices.Contains(e.Policies, f.Policy))
 }
 
-// link is the address of a page that takes a file.
+// link returns the address of a page for a file.
 func link(page, name string) string { return page + "?" + url.Values{"file": {name}}.Encode() }

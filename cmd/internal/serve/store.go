@@ -22,8 +22,8 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
 )
 
-// A store is the directory, and what is known of its files. It follows no link out of the
-// directory. It is for any number of goroutines.
+// A store reads the files of the directory, and caches the results of reading them. It follows no
+// link out of the directory. Any number of goroutines may use it.
 type store struct {
 	root    *os.Root
 	studies study.List
@@ -32,38 +32,38 @@ type store struct {
 	reading chan struct{}
 
 	mu    sync.Mutex
-	known map[string]*known
+	cache map[string]*cached
 }
 
-// A known file is an entry with the file that it was made of.
-type known struct {
+// A cached is the listing of a file with the attributes that the file had.
+type cached struct {
 	info fs.FileInfo
-	entry
+	listing
 }
 
-// An entry is a file as the list shows it.
-type entry struct {
+// A listing is a row of the list.
+type listing struct {
 	Name  string
-	When  time.Time // it began; of damaged results it was written last
-	State string    // how far it is, or what is wrong
+	When  time.Time // the run's begin; for damaged results, the last write
+	State string    // the run's progress, or the problem of the file
 
-	// Of results that can be shown.
+	// Set for results that can be shown.
 	Shown    bool
 	Study    string
-	Host     string // empty: not known
+	Host     string // "": not known
 	Machine  string
 	Policies []string
-	Growing  bool // it has no end, and was written to not long ago
+	Growing  bool // it has no end, and was written to lately
 }
 
 const (
-	ending       = ".jsonl"
-	begins       = `{"kind":"header",` // results of any name
-	mostResults  = 512 << 20           // more than the trials of one report take
+	ext          = ".jsonl"
+	magic        = `{"kind":"header",` // the start of every results file
+	mostResults  = 512 << 20           // more bytes than the trials of one report take
 	stillGrowing = 5 * time.Minute     // longer than the trials of most runs
 )
 
-// readNames returns the names in the directory that may be of files.
+// readNames returns the entries of the directory.
 func readNames(root *os.Root) ([]fs.DirEntry, error) {
 	dir, err := root.Open(".")
 	if err != nil {
@@ -73,36 +73,36 @@ func readNames(root *os.Root) ([]fs.DirEntry, error) {
 	return entries, errors.Join(err, dir.Close())
 }
 
-// entries returns the results in the directory, the newest first. What it knows of a file counts
-// until the file changes.
-func (s *store) entries(ctx context.Context) ([]entry, error) {
+// entries returns the results in the directory, the newest first. A file is read again only after
+// it has changed.
+func (s *store) entries(ctx context.Context) ([]listing, error) {
 	names, err := readNames(s.root)
 	if err != nil {
 		return nil, err
 	}
 	present := map[string]bool{}
-	var list []entry
+	var list []listing
 	for _, d := range names {
 		if d.IsDir() {
 			continue
 		}
-		k, ok := s.look(ctx, d.Name())
+		k, ok := s.stat(ctx, d.Name())
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		if ok {
 			present[d.Name()] = true
-			list = append(list, k.entry)
+			list = append(list, k.listing)
 		}
 	}
 	s.mu.Lock()
-	for name := range s.known {
+	for name := range s.cache {
 		if !present[name] {
-			delete(s.known, name)
+			delete(s.cache, name)
 		}
 	}
 	s.mu.Unlock()
-	slices.SortFunc(list, func(a, b entry) int {
+	slices.SortFunc(list, func(a, b listing) int {
 		if c := b.When.Compare(a.When); c != 0 {
 			return c
 		}
@@ -111,62 +111,62 @@ func (s *store) entries(ctx context.Context) ([]entry, error) {
 	return list, nil
 }
 
-// look returns the entry of a file; ok is false if it is none of results.
-func (s *store) look(ctx context.Context, name string) (k known, ok bool) {
+// stat returns the listing of a file; ok is false if it holds no results.
+func (s *store) stat(ctx context.Context, name string) (k cached, ok bool) {
 	info, err := s.root.Stat(name)
 	if err != nil {
 		why := reason(err)
 		if link, err := s.root.Lstat(name); err == nil && link.Mode()&fs.ModeSymlink != 0 {
 			why = "is a link that leads to nothing in this directory"
 		} else if err != nil {
-			return known{}, false // it is gone
+			return cached{}, false // the file is gone
 		}
-		return known{entry: entry{Name: name, State: why}}, isNamed(name)
+		return cached{listing: listing{Name: name, State: why}}, isNamed(name)
 	}
 	s.mu.Lock()
-	seen := s.known[name]
+	seen := s.cache[name]
 	s.mu.Unlock()
 	if seen != nil && os.SameFile(seen.info, info) && seen.info.Size() == info.Size() && seen.info.ModTime().Equal(info.ModTime()) {
 		return seen.now(), true
 	}
-	if !isNamed(name) && !s.begins(name) {
-		return known{}, false
+	if !isNamed(name) && !s.hasMagic(name) {
+		return cached{}, false
 	}
 	run, err := s.read(ctx, name, result.Read)
 	if ctx.Err() != nil {
-		return known{}, false
+		return cached{}, false
 	}
-	k = known{info, newEntry(name, info, run, err)}
+	k = cached{info, newListing(name, info, run, err)}
 	s.mu.Lock()
-	s.known[name] = &k
+	s.cache[name] = &k
 	s.mu.Unlock()
 	return k.now(), true
 }
 
-// now is what is known, but for the time that has passed.
-func (k *known) now() known {
+// now returns the cached listing with Growing at the current time.
+func (k *cached) now() cached {
 	n := *k
 	n.Growing = n.Growing && time.Since(n.info.ModTime()) < stillGrowing
 	return n
 }
 
-// isNamed reports whether a file is one of results by its name.
-func isNamed(name string) bool { return strings.EqualFold(filepath.Ext(name), ending) }
+// isNamed reports whether a file has the extension of results.
+func isNamed(name string) bool { return strings.EqualFold(filepath.Ext(name), ext) }
 
-// begins reports whether a file begins as results do.
-func (s *store) begins(name string) bool {
+// hasMagic reports whether a file begins as results do.
+func (s *store) hasMagic(name string) bool {
 	f, err := s.open(name)
 	if err != nil {
 		return false
 	}
 	defer f.Close()
-	text := make([]byte, len(begins))
+	text := make([]byte, len(magic))
 	n, _ := io.ReadFull(f, text)
-	return bytes.Equal(text[:n], []byte(begins))
+	return bytes.Equal(text[:n], []byte(magic))
 }
 
-func newEntry(name string, info fs.FileInfo, run result.Run, err error) entry {
-	e := entry{Name: name, When: info.ModTime()}
+func newListing(name string, info fs.FileInfo, run result.Run, err error) listing {
+	e := listing{Name: name, When: info.ModTime()}
 	if err != nil {
 		e.State = reason(err)
 		return e
@@ -188,7 +188,7 @@ func newEntry(name string, info fs.FileInfo, run result.Run, err error) entry {
 	return e
 }
 
-// machineText names the machine and the file system that were measured.
+// machineText names the measured machine and file system.
 func machineText(h result.Header) string {
 	var parts []string
 	add := func(name, text string) {
@@ -209,7 +209,7 @@ func machineText(h result.Header) string {
 	return strings.Join(parts, ", ")
 }
 
-// reason says in words why a file can't be shown.
+// reason returns in words why a file can't be shown.
 func reason(err error) string {
 	switch {
 	case errors.Is(err, fs.ErrPermission):
@@ -218,11 +218,11 @@ func reason(err error) string {
 	return cli.PlainText(cli.Cause(err))
 }
 
-// errNotFile reports a pipe, a device or a directory.
+// errNotFile is the error for a pipe, a device or a directory.
 var errNotFile = errors.New("is no regular file")
 
-// open opens a regular file in the directory. It opens nothing else: a pipe would wait, and a
-// device may act.
+// open opens a regular file in the directory, and nothing else: a pipe would wait, and a device may
+// act.
 func (s *store) open(name string) (*os.File, error) {
 	if name == "" || name != filepath.Base(name) || !filepath.IsLocal(name) || !utf8.ValidString(name) {
 		return nil, fs.ErrNotExist
@@ -232,7 +232,7 @@ func (s *store) open(name string) (*os.File, error) {
 	} else if !info.Mode().IsRegular() {
 		return nil, errNotFile
 	}
-	// By now the name may be a pipe's.
+	// The name may be a pipe's by now.
 	f, err := s.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err

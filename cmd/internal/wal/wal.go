@@ -1,5 +1,5 @@
 // Package wal is the command wal: it checks the write-ahead logs of package wal, prints their
-// records and copies what is whole of them.
+// records and copies their whole records.
 package wal
 
 import (
@@ -93,7 +93,7 @@ func arguments(n int, needs string) cobra.PositionalArgs {
 	}
 }
 
-// say prints what a log holds.
+// say prints a summary of a log.
 func say(w io.Writer, found wal.Recovery) {
 	switch {
 	case found.Records == 0:
@@ -107,7 +107,7 @@ func say(w io.Writer, found wal.Recovery) {
 	}
 }
 
-// verdict is the error of a log that is damaged.
+// verdict returns the error of a damaged log, or nil.
 func verdict(damaged int) error {
 	if damaged == 0 {
 		return nil
@@ -150,7 +150,7 @@ func scan(cmd *cobra.Command, dir string, each func(wal.Record) error) (found wa
 func printRecords(cmd *cobra.Command, dir string, from uint64) error {
 	stdout := cmd.OutOrStdout()
 	if !cli.IsTerminal(stdout) {
-		stdout = cli.Bare(stdout) // records may be no text
+		stdout = cli.Bare(stdout) // records may be binary
 	}
 	w := bufio.NewWriterSize(stdout, 64<<10)
 	_, damaged, err := scan(cmd, dir, func(r wal.Record) error {
@@ -158,7 +158,7 @@ func printRecords(cmd *cobra.Command, dir string, from uint64) error {
 			return nil
 		}
 		_, _ = w.Write(r.Data)
-		return w.WriteByte('\n') // it remembers the first failure
+		return w.WriteByte('\n') // w keeps the first failure
 	})
 	if flushed := w.Flush(); flushed != nil {
 		return &cli.OutputFailure{Err: flushed}
@@ -169,8 +169,8 @@ func printRecords(cmd *cobra.Command, dir string, from uint64) error {
 	return verdict(damaged)
 }
 
-// repairTo copies records to a new log. It reads the old one twice: the first time it learns
-// how large the records are.
+// repairTo copies records to a new log. It reads the old one twice: first for the sizes of the
+// records.
 func repairTo(cmd *cobra.Command, dir, to string, renumber bool) (err error) {
 	largest := 0
 	all, _, err := scan(cmd, dir, func(r wal.Record) error {
@@ -224,8 +224,8 @@ func repairTo(cmd *cobra.Command, dir, to string, renumber bool) (err error) {
 	return cmp.Or(failed, err)
 }
 
-// modesOf returns what a log's files permit, and its directory. Of segments that differ it is
-// what all of them permit.
+// modesOf returns the permissions of a log's files and directory. If segments differ, it returns
+// the permissions that all of them have.
 func modesOf(dir string) (file, directory sys.Stat, err error) {
 	if directory, err = statOf(dir); err != nil {
 		return file, directory, err
@@ -257,7 +257,7 @@ func statOf(path string) (sys.Stat, error) {
 	return sys.Disk{}.StatPath(name)
 }
 
-// permit lets a new file or directory be used as another one is. Its owner may always write.
+// permit gives a new file or directory the permissions of another. Its owner may always write.
 func permit(path string, like sys.Stat) error {
 	is, err := statOf(path)
 	if err != nil {
@@ -273,7 +273,7 @@ func permit(path string, like sys.Stat) error {
 	return os.Chmod(path, fs.FileMode(perm))
 }
 
-// permitAll does that with a new log.
+// permitAll calls permit for all files of a new log.
 func permitAll(dir string, file, directory sys.Stat) error {
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
