@@ -2,7 +2,6 @@ package files
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,7 +11,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/handles"
 	"github.com/holdfast-go/holdfast/internal/keyed"
 	"github.com/holdfast-go/holdfast/internal/retry"
-	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
 
@@ -82,38 +80,6 @@ func (f *Set) syncModeIn(b *batch, d *handles.Dir) syncMode {
 	}
 	p.waits.Store(true)
 	return file
-}
-
-// openErrseq opens a directory of a device. It returns -1 if that can't be, or if as
-// many are open as are set aside.
-func (f *Set) openErrseq(path string, device uint64) int {
-	select {
-	case f.watches <- struct{}{}:
-	default:
-		return -1
-	}
-	f.handles.Reserve()
-	fd := -1
-	if name, err := sys.NewName(path); err == nil {
-		if fd, err = f.disk.OpenDir(name); err != nil {
-			fd = -1
-		}
-	}
-	if fd >= 0 {
-		if is, err := f.disk.StatFD(fd); err == nil && is.Device == device {
-			return fd
-		}
-	}
-	f.closeErrseq(fd)
-	return -1
-}
-
-func (f *Set) closeErrseq(fd int) {
-	if fd >= 0 {
-		f.disk.Close(fd) // nothing was written to it
-	}
-	f.handles.Release()
-	<-f.watches
 }
 
 // placeLocked returns the place for a directory, before it is given a name.
@@ -197,7 +163,7 @@ func (p *part) pending(yield func(*durable.File) bool) {
 
 // syncAll syncs a whole file system for the step.
 func (b *batch) syncAll(errseq int) error {
-	b.files.jobs.syncs.Add(1)
+	b.files.whole.syncs.Add(1)
 	return vfs.SyncAll(b.files.disk, errseq)
 }
 
@@ -299,5 +265,3 @@ func (p *part) reset() {
 	p.renames, p.written = p.renames[:0], p.written[:0]
 	p.waits.Store(false)
 }
-
-var errDirMoved = errors.New("the directory was moved away meanwhile, and another is at its path")

@@ -20,7 +20,7 @@ func (f *Set) Knows(path string) bool {
 func (f *Set) Unnamed() int {
 	f.streams.mu.Lock()
 	defer f.streams.mu.Unlock()
-	return len(f.streams.names)
+	return len(f.streams.forgotten.names)
 }
 
 // Unsynced returns how many bytes a sync by bytes counts.

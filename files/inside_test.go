@@ -38,7 +38,7 @@ func TestNothingIsKeptOfManyPaths(t *testing.T) {
 		}
 		s, h := &f.streams, &f.handles
 		kept := map[string]int{
-			"streams": len(s.paths), "names": len(s.names), "left": len(s.left), "open files": len(s.byFile),
+			"streams": len(s.paths), "names": len(s.forgotten.names), "left": len(s.forgotten.left), "open files": len(f.open.byFile),
 			"directories": len(h.Dirs), "lost names": len(f.names.Lost), "queues": len(f.turns.Last), "made": len(f.fresh.sealed),
 		}
 		for what, n := range kept {
@@ -46,7 +46,7 @@ func TestNothingIsKeptOfManyPaths(t *testing.T) {
 				t.Errorf("%v: %d %s are kept", p, n, what)
 			}
 		}
-		if m := &s.memory; m.used+m.spare > m.limit || m.used < 0 || m.spare < 0 {
+		if m := &f.flusher.memory; m.used+m.spare > m.limit || m.used < 0 || m.spare < 0 {
 			t.Errorf("%v: %d bytes in use and %d spare, of %d", p, m.used, m.spare, m.limit)
 		}
 		f.Close()
@@ -84,7 +84,7 @@ func TestATornAppendIsKnownBeforeItsTurnEnds(t *testing.T) {
 			t.Error("the turn ended before it was noted what is written")
 		}
 		<-next.First
-		if err := f.streams.torn("/log"); !errors.Is(err, syscall.ENOSPC) {
+		if err := f.flusher.torn("/log"); !errors.Is(err, syscall.ENOSPC) {
 			t.Errorf("in its turn the next gets %v", err)
 		}
 		f.turns.Leave(&next)

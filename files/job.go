@@ -7,15 +7,12 @@ import (
 	"io/fs"
 	"os"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/durable"
 	"github.com/holdfast-go/holdfast/internal/handles"
 	"github.com/holdfast-go/holdfast/internal/keyed"
 	"github.com/holdfast-go/holdfast/internal/retry"
-	"github.com/holdfast-go/holdfast/internal/vfs"
 )
 
 // A job is a file that is to be written as a whole, and its place in the queue of
@@ -31,9 +28,6 @@ type job struct {
 	next   *job   // in its batch
 	memory []byte // of the name, and of the next file's
 }
-
-// jobCounts counts what Write and WriteAll have done.
-type jobCounts struct{ files, syncs, stripped, noJournal atomic.Int64 }
 
 // WriteFile writes one file as a whole, as the mode says, in the caller's goroutine. It
 // returns the result, and the result's Err again.
@@ -140,7 +134,7 @@ func giveFileWriter(s *fileWriter) {
 // write writes the file, fills in its result and leaves its queue. It leaves a rename to the batch.
 func (s *fileWriter) write(w *job) {
 	began := time.Now()
-	s.files.jobs.files.Add(1)
+	s.files.whole.files.Add(1)
 	s.job = w
 	s.tries = s.files.tries(w.result.path)
 	s.try()
@@ -168,7 +162,7 @@ func (s *fileWriter) try() {
 		s.writeOwn()
 		return
 	}
-	if err := s.files.streams.settle(s.ctx, s.name.path); err != nil {
+	if err := s.files.flusher.settle(s.ctx, s.name.path); err != nil {
 		s.refuse(retry.OpWrite, err)
 		return
 	}
@@ -204,7 +198,7 @@ func (s *fileWriter) writeOwn() {
 		if s.batch != nil {
 			s.batch.part.waits.Store(true)
 		}
-		s.files.jobs.syncs.Add(1)
+		s.files.whole.syncs.Add(1)
 		r.outcome = holdfast.OutcomeDurable
 		if err := s.file.Sync(); err != nil {
 			r.fail(retry.OpSync, err, holdfast.OutcomeUncertain)
@@ -332,61 +326,6 @@ func (s *fileWriter) syncAndClose(fd int) (op retry.Op, err error) {
 		}
 	}
 	return retry.OpClose, s.files.disk.Close(fd)
-}
-
-// failFile counts the failed sync of a file against the names in its directory, if the file's
-// name was not known to be durable. Elsewhere than on ext a failure is of the file alone.
-func (f *Set) failFile(fd int, dir keyed.Key) {
-	if vfs.LacksJournal(f.disk, fd) {
-		f.names.Fail(dir)
-	}
-}
-
-// sync syncs a file or a directory, once whatever comes of it.
-func (f *Set) sync(fd int) error {
-	f.jobs.syncs.Add(1)
-	return f.disk.Sync(fd)
-}
-
-// syncDir makes the names durable that a directory has by now.
-func (f *Set) syncDir(d *handles.Dir) error {
-	if f.handles.IsLost(d) {
-		return durable.ErrDirLost
-	}
-	err := f.names.Directory(d.Key(), func() error { return f.syncBy(d, f.sync) })
-	if err == nil {
-		f.countDoubt(d)
-	}
-	return err
-}
-
-// countDoubt counts a sync of names in a directory without a journal. It counts those of
-// streams too, which have no result.
-func (f *Set) countDoubt(d *handles.Dir) {
-	if d.LacksJournal || f.options.Policy.Sync.Mode == holdfast.SyncNever && vfs.LacksJournal(f.disk, d.Fd) {
-		f.jobs.noJournal.Add(1)
-	}
-}
-
-// syncBy syncs by a directory's descriptor, unless such a sync has failed: it would succeed.
-func (f *Set) syncBy(d *handles.Dir, sync func(fd int) error) error {
-	if f.handles.IsLost(d) {
-		return durable.ErrDirLost
-	}
-	err := sync(d.Fd)
-	if err != nil {
-		f.handles.Lost(d)
-	}
-	return err
-}
-
-// syncNamesIn makes the names in a directory durable that came when these were its losses.
-// After another failure it is not known which names were lost.
-func (f *Set) syncNamesIn(d *handles.Dir, losses int) error {
-	if err := f.syncDir(d); err != nil {
-		return err
-	}
-	return f.names.LostSince(d.Key(), losses)
 }
 
 // syncName makes the file's name durable, and with it the file.

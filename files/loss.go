@@ -1,6 +1,8 @@
 package files
 
-import "github.com/holdfast-go/holdfast"
+import (
+	"github.com/holdfast-go/holdfast"
+)
 
 // Loss returns the bounds for all bytes that a [Set] under these options has accepted
 // by Append to so many paths. In bytes it is the bound of the Policy for each path,

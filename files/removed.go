@@ -27,7 +27,7 @@ const mostLost = 8
 // file was removed, and no name leads to them. The next flush opens the path anew.
 func (t *streams) loseLocked(s *stream, below int64) {
 	gone := span{s.durable, below}
-	only := !s.nameless || s.births == s.named.birth
+	only := !s.dirUnsynced || s.births == s.site.birth
 	if only { // no other file's name waits to be durable
 		gone.from = max(s.safe, s.lostTo)
 	}
@@ -47,9 +47,9 @@ func (t *streams) loseLocked(s *stream, below int64) {
 	t.countLocked(s)
 	t.reportLocked(removal(s, gone.to-gone.from), 0)
 	if only {
-		s.named = nameSite{}
+		s.site = nameSite{}
 	}
-	s.nameless, s.last = true, keyed.Key{}
+	s.dirUnsynced, s.last = true, keyed.Key{}
 	s.births++
 }
 

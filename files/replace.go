@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/handles"
@@ -101,19 +100,6 @@ func (s *fileWriter) follow(base *sys.Name) (op retry.Op, err error) {
 	return "", nil
 }
 
-// resolve returns where the symbolic links of a path lead.
-func (f *Set) resolve(ctx context.Context, t *retry.Tries, path string) (fileName, error) {
-	var target string
-	err := t.Insist(ctx, retry.OpResolve, func() (err error) {
-		target, err = f.disk.Resolve(path)
-		return err
-	})
-	if err != nil {
-		return fileName{}, err
-	}
-	return newName(target)
-}
-
 // writeTemporary makes a file like the old one, and fills, syncs and closes it. It
 // returns what failed; then the file is gone.
 func (s *fileWriter) writeTemporary(base sys.Name, old sys.Stat, known bool) (name sys.Name, op retry.Op, err error) {
@@ -145,7 +131,7 @@ func (s *fileWriter) writeTemporary(base sys.Name, old sys.Stat, known bool) (na
 		return "", op, stillThere(err, s.files.discard(s.dir.Fd, name), name)
 	}
 	if s.result.stripped {
-		s.files.jobs.stripped.Add(1)
+		s.files.whole.stripped.Add(1)
 	}
 	return name, op, nil
 }
@@ -366,12 +352,12 @@ func stillThere(err, failed error, temporary sys.Name) error {
 func (f *Set) rename(ctx context.Context, t *retry.Tries, in *handles.Dir, temporary, base sys.Name, old sys.Stat) error {
 	key := keyed.Key{Device: old.Device, Inode: old.Inode}
 	for {
-		f.streams.renaming(key, 1)
+		f.open.renaming(key, 1)
 		err := f.disk.Rename(in.Fd, temporary, base)
 		if err == nil && old.Inode != 0 {
-			f.streams.stale(key)
+			f.open.stale(key)
 		}
-		f.streams.renaming(key, -1)
+		f.open.renaming(key, -1)
 		if err == nil {
 			break
 		}
@@ -393,17 +379,6 @@ var ErrTemporary = errors.New("holdfast: the cause may pass")
 func (e *Error) Is(target error) bool {
 	// What another Error says of its own call is asked of that one.
 	return target == ErrTemporary && !errors.As(e.Err, new(*Error)) && retry.RemedyFor(retry.Op(e.Op), e.Err) != retry.GiveUp
-}
-
-// tries begins to count for one file.
-func (f *Set) tries(path string) retry.Tries {
-	t := retry.Tries{Limits: retry.Limits(f.options.Retry), Handles: &f.handles, Retries: &f.retries}
-	if log := f.options.Logger; log != nil {
-		t.Paused = func(op retry.Op, err error, pause time.Duration) {
-			log.Warn("retry", "path", path, "op", string(op), "pause", pause, "error", err)
-		}
-	}
-	return t
 }
 
 // renameLater takes a temporary file that is written and closed.

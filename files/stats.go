@@ -33,14 +33,14 @@ type Stats struct {
 // goroutine, also after Close, and waits for no disk. The counts are read one after
 // the other, so that they may differ by what happens meanwhile.
 func (f *Set) Stats() Stats {
-	s := Stats{Files: f.jobs.files.Load(), Stripped: f.jobs.stripped.Load(), NoJournal: f.jobs.noJournal.Load(), Retries: f.retries.Load()}
+	s := Stats{Files: f.whole.files.Load(), Stripped: f.whole.stripped.Load(), NoJournal: f.whole.noJournal.Load(), Retries: f.retries.Load()}
 	kept, open, turns := f.handles.Counts()
 	s.Hits, s.Misses, s.Evictions, s.Open, s.InFlight = kept.Hits, kept.Misses, kept.Evictions, open, turns
 	t := &f.streams
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s.Counts = t.counts
-	s.Syncs += f.jobs.syncs.Load()
+	s.Syncs += f.whole.syncs.Load()
 	var oldest time.Time
 	for _, x := range t.paths {
 		s.NotFlushed += x.waitsLocked()
@@ -53,6 +53,6 @@ func (f *Set) Stats() Stats {
 		s.Oldest = time.Since(oldest)
 	}
 	s.Healed = t.healed
-	s.Streams, s.Memory = len(t.paths), t.memory.used
+	s.Streams, s.Memory = len(t.paths), f.flusher.memory.used
 	return s
 }
