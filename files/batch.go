@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"os"
 	"strings"
 	"sync"
 
@@ -35,19 +34,6 @@ const (
 
 // mostKept is how many files, or directories, a batch may leave memory for to the next.
 const mostKept = 1024
-
-// A Write is a file that [Set.WriteAll] is to write.
-type Write struct {
-	Path string
-	Data []byte // all of the file, or what is to be appended; it may not change until WriteAll returns
-	Mode Mode
-
-	// File is a file that the caller has opened, of any kind, in place of a Path, which may be
-	// empty, and a Mode. Data is written where its descriptor stands. It is not closed. A
-	// policy that syncs has it synced by itself: its bytes are durable then, and its name
-	// where the caller made that durable.
-	File *os.File
-}
 
 // WriteAll writes the files that an iterator gives, each as [Set.WriteFile] does, by
 // several goroutines. The iterator runs in the caller's goroutine. It pauses while 32
@@ -85,7 +71,8 @@ func (f *Set) WriteAll(ctx context.Context, files iter.Seq[Write]) (*Results, er
 	if b.first != nil {
 		b.writeOnly(b.first)
 	} else {
-		b.makeDurable()
+		b.drain()
+		b.part.makeDurable()
 	}
 	if b.stopped != nil {
 		return b.results, errors.Join(b.stopped, b.results.Err())
@@ -122,7 +109,6 @@ func (f *Set) WriteEach(ctx context.Context, paths []string, data []byte, mode M
 type batch struct {
 	files   *Set
 	ctx     context.Context
-	era     int64
 	results *Results
 	stopped error           // the cause why ctx ended, if that left anything undone
 	first   *job            // until there is another or no other
@@ -147,26 +133,22 @@ type batch struct {
 	ended   bool // no more will come
 }
 
-// batches and fileWriters are memory that calls have left for those to come. It holds nothing of
-// theirs, neither names nor data: it is cleared before it is put there.
-var (
-	batches = sync.Pool{New: func() any {
-		b := new(batch)
-		b.part.step.SyncAll, b.part.step.Most = b.syncAll, durable.Waiters
-		b.part.step.Ended = func() error { return context.Cause(b.ctx) }
-		return b
-	}}
-	fileWriters = sync.Pool{New: func() any { return new(fileWriter) }}
-)
+// batches is memory that calls have left for those to come. It holds nothing of theirs: it is
+// cleared before it is put there.
+var batches = sync.Pool{New: func() any {
+	b := new(batch)
+	b.part.step.SyncAll, b.part.step.Most = b.part.syncAll, durable.Waiters
+	b.part.step.Ended = func() error { return context.Cause(b.part.ctx) }
+	return b
+}}
 
 func newBatch(ctx context.Context, f *Set) *batch {
 	b := batches.Get().(*batch)
-	b.files, b.ctx, b.era = f, ctx, f.era.Add(1)
+	b.files, b.ctx = f, ctx
 	b.results = &Results{}
 	b.work.L, b.room.L = &b.mu, &b.mu
 	b.enough = -1
-	b.part.init(f.options.Policy.Sync)
-	b.part.step.Disk, b.part.step.Names = f.disk, f.names
+	b.part.init(ctx, f)
 	return b
 }
 
@@ -181,7 +163,7 @@ func (b *batch) end() {
 	if b.first != nil { // it was never begun
 		b.putBack(b.first)
 	}
-	b.abandon(errIteratorEnded)
+	b.part.abandon(errIteratorEnded)
 	b.part.step.Close(b.files.closeErrseq)
 	// It is like a new one now, but for its memory. All slots are free.
 	b.files, b.ctx, b.results, b.stopped, b.first = nil, nil, nil, nil, nil
@@ -189,7 +171,7 @@ func (b *batch) end() {
 	b.started, b.idle, b.coming, b.ended = 0, 0, 0, false
 	p := &b.part
 	p.reset()
-	p.step.Disk, p.step.Names = nil, nil
+	p.files, p.ctx, p.step.Disk, p.step.Names = nil, nil, nil, nil
 	if max(cap(p.written), cap(p.renames)) > mostKept {
 		p.written, p.renames, p.places, p.replaced = nil, nil, nil, nil
 	}
@@ -224,10 +206,11 @@ func (b *batch) give(file Write) bool {
 // submit takes a file into the present part, or the next one if that is full.
 func (b *batch) submit(w *job) {
 	p := &b.part
-	if p.inSteps && (p.files >= b.files.options.Batch || p.bytes >= durable.MostBytesPerStep) {
-		b.makeDurable()
+	if p.inSteps && (p.count >= b.files.options.Batch || p.bytes >= durable.MostBytesPerStep) {
+		b.drain()
+		b.part.makeDurable()
 	}
-	p.files++
+	p.count++
 	p.bytes += int64(len(w.data))
 	b.queueUp(w)
 	b.push(w)
@@ -236,7 +219,7 @@ func (b *batch) submit(w *job) {
 // writeOnly writes the only file of a batch, which is made durable by itself.
 func (b *batch) writeOnly(w *job) {
 	s := fileWriters.Get().(*fileWriter)
-	s.files, s.ctx, s.era = b.files, b.ctx, b.era
+	s.files, s.ctx, s.era = b.files, b.ctx, b.part.era
 	s.writeAlone(w)
 	giveFileWriter(s)
 }
@@ -253,7 +236,8 @@ func (b *batch) queueUp(w *job) {
 		return
 	}
 	if b.part.replaces(w.name.path) {
-		b.makeDurable()
+		b.drain()
+		b.part.makeDurable()
 	}
 	b.files.turns.Join(keyed.Key{Path: w.name.path}, &w.ticket)
 }
@@ -370,7 +354,7 @@ func (b *batch) workLocked() {
 		return
 	}
 	s := fileWriters.Get().(*fileWriter)
-	s.files, s.ctx, s.era, s.batch = b.files, b.ctx, b.era, b
+	s.files, s.ctx, s.era, s.part = b.files, b.ctx, b.part.era, &b.part
 	for b.oldest != nil {
 		w := b.oldest
 		b.oldest, w.next = w.next, nil

@@ -42,9 +42,6 @@ type Set struct {
 	closeErr error
 }
 
-// errFilesClosed is what every call gets after Close.
-const errFilesClosed = sys.Closed("holdfast: the set of files was closed")
-
 // New returns a Set, or an error that names the option which can't be kept.
 // It opens nothing.
 func New(options Options) (*Set, error) {

@@ -3,6 +3,8 @@ package files
 import (
 	"context"
 	"errors"
+	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -35,6 +37,15 @@ type ground struct {
 
 // wholeCounts counts what WriteFile and WriteAll have done. Syncs of directories are among syncs.
 type wholeCounts struct{ files, syncs, stripped, noJournal atomic.Int64 }
+
+// A dirMaker has one call at a time make directories.
+type dirMaker struct {
+	makers atomic.Int64  // calls that make directories, or wait for that
+	making chan struct{} // held by the one that does
+
+	mu   sync.Mutex
+	lost map[string]error // why the names of directories that were made may be lost, by their paths
+}
 
 func (g *ground) init(d vfs.Disk, options Options) {
 	g.options, g.disk = options.withDefaults(), d
@@ -161,3 +172,14 @@ func (g *ground) closeErrseq(fd int) {
 }
 
 var errDirMoved = errors.New("the directory was moved away meanwhile, and another is at its path")
+
+// errFilesClosed is what every call gets after Close.
+const errFilesClosed = sys.Closed("holdfast: the set of files was closed")
+
+// Files are opened so that each write goes to their end, even beside other writers. A
+// file is emptied in its turn, while no other call writes to it, and not when it is opened.
+// Symbolic links are resolved here, not by the kernel: the name is then where they lead.
+const (
+	openFlags  = os.O_WRONLY | os.O_APPEND | os.O_CREATE | sys.NoFollow
+	freshFlags = openFlags | os.O_EXCL
+)

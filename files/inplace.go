@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"runtime"
 	"syscall"
 
@@ -14,14 +13,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/retry"
 	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/internal/vfs"
-)
-
-// Files are opened so that each write goes to their end, even beside other writers. A
-// file is emptied in its turn, while no other call writes to it, and not when it is opened.
-// Symbolic links are resolved here, not by the kernel: the name is then where they lead.
-const (
-	openFlags  = os.O_WRONLY | os.O_APPEND | os.O_CREATE | sys.NoFollow
-	freshFlags = openFlags | os.O_EXCL
 )
 
 // writeInPlace writes the file under its own name.
@@ -126,7 +117,7 @@ func (s *fileWriter) writeExisting(fd int, undone int64) bool {
 	s.old = is.Size > 0
 	if s.syncMode == together && is.Device != s.dir.Is.Device { // a file of another device is mounted there
 		s.syncMode = file
-		s.batch.part.waits.Store(true)
+		s.part.waits.Store(true)
 	}
 	s.queueIdent(is)
 	if err := s.awaitIdent(is); err != nil {

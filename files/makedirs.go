@@ -8,8 +8,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/handles"
@@ -17,15 +15,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
-
-// A dirMaker has one call at a time make directories.
-type dirMaker struct {
-	makers atomic.Int64  // calls that make directories, or wait for that
-	making chan struct{} // held by the one that does
-
-	mu   sync.Mutex
-	lost map[string]error // why the names of directories that were made may be lost, by their paths
-}
 
 // dirPerm is what new directories may be used for, before umask.
 const dirPerm = 0o777

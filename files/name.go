@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/holdfast-go/holdfast/internal/retry"
 	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
@@ -42,14 +41,4 @@ func nameOf(path, dir string, base sys.Name, err error) (fileName, error) {
 		return fileName{}, fmt.Errorf("path %q: %w", path, err)
 	}
 	return fileName{path: path, dir: dir, base: base}, nil
-}
-
-// pathOf returns what a stream is known by: its bytes may be written when the working directory
-// is another one.
-func pathOf(path string) (string, error) {
-	absolute, err := sys.Absolute(path)
-	if err != nil {
-		return "", appendError(path, retry.OpOpen, fmt.Errorf("working directory: %w", err))
-	}
-	return absolute, nil
 }

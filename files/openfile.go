@@ -39,22 +39,6 @@ func (o *openFiles) init(t *streams) {
 	o.renames = map[keyed.Key]int{}
 }
 
-// A streamFile is the open file of a stream.
-type streamFile struct {
-	handles.Handle
-	stream   *stream
-	key      keyed.Key       // device and inode, or zero where the system reports none
-	syncsAll bool            // disk.SyncAll can be relied on there
-	stales   int64           // streams.stales when it was opened
-	errseq   *durable.Errseq // was open before anything was written here; or nil
-	// replaced says that this process gave the name to another file, so that it is no
-	// failure if this one has no name left. Guarded by streams.mu.
-	replaced bool
-	removed  bool          // a sync found it without a name: nothing in it will be found; guarded as replaced
-	dropped  chan struct{} // closed when it is closed
-	ended    bool          // it is known to end with a line; belongs to the call with the file's turn
-}
-
 // has reports whether the stream's next write needs no open, unless the file is closed before that.
 func (o *openFiles) has(s *stream) bool {
 	h := &o.handles

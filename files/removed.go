@@ -8,17 +8,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/retry"
 )
 
-// A span is the bytes of a stream from one offset to another.
-type span struct{ from, to int64 }
-
-// within returns how many bytes of a span are in one of these.
-func (x span) within(all []span) (n int64) {
-	for _, y := range all {
-		n += max(0, min(x.to, y.to)-max(x.from, y.from))
-	}
-	return n
-}
-
 // mostLost bounds how many losses a stream remembers for the calls that wait: more than
 // one only if a call was not woken between two.
 const mostLost = 8

@@ -3,6 +3,8 @@ package files
 import (
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/durable"
+	"github.com/holdfast-go/holdfast/internal/handles"
 	"github.com/holdfast-go/holdfast/internal/keyed"
 	"github.com/holdfast-go/holdfast/internal/oldest"
 )
@@ -73,6 +75,17 @@ type losses struct {
 	gone     int64  // lost bytes that no call has reported
 }
 
+// A span is the bytes of a stream from one offset to another.
+type span struct{ from, to int64 }
+
+// within returns how many bytes of a span are in one of these.
+func (x span) within(all []span) (n int64) {
+	for _, y := range all {
+		n += max(0, min(x.to, y.to)-max(x.from, y.from))
+	}
+	return n
+}
+
 // queued is where a stream stands in a queue of the flusher.
 type queued struct {
 	queue        *streamQueue
@@ -108,6 +121,22 @@ func (s *stream) noteLocked(err error, again bool) {
 	if err != nil && !again && s.unreported == nil && s.failed != nil {
 		s.unreported = err
 	}
+}
+
+// A streamFile is the open file of a stream.
+type streamFile struct {
+	handles.Handle
+	stream   *stream
+	key      keyed.Key       // device and inode, or zero where the system reports none
+	syncsAll bool            // disk.SyncAll can be relied on there
+	stales   int64           // streams.stales when it was opened
+	errseq   *durable.Errseq // was open before anything was written here; or nil
+	// replaced says that this process gave the name to another file, so that it is no
+	// failure if this one has no name left. Guarded by streams.mu.
+	replaced bool
+	removed  bool          // a sync found it without a name: nothing in it will be found; guarded as replaced
+	dropped  chan struct{} // closed when it is closed
+	ended    bool          // it is known to end with a line; belongs to the call with the file's turn
 }
 
 // A signal wakes all its waiters at once, and then serves again. The zero

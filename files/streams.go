@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/errjoin"
 	"github.com/holdfast-go/holdfast/internal/keyed"
 	"github.com/holdfast-go/holdfast/internal/retry"
+	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/stats"
 )
 
@@ -44,6 +45,16 @@ func (t *streams) init(g *ground) {
 	t.forgotten.names = map[string]forgottenNames{}
 	t.forgotten.left = map[uint64]leftover{}
 	t.forgotten.lost = map[string]lostNames{}
+}
+
+// pathOf returns what a stream is known by: its bytes may be written when the working directory
+// is another one.
+func pathOf(path string) (string, error) {
+	absolute, err := sys.Absolute(path)
+	if err != nil {
+		return "", appendError(path, retry.OpOpen, fmt.Errorf("working directory: %w", err))
+	}
+	return absolute, nil
 }
 
 // useLocked returns the stream of an absolute path, which is not forgotten until rest.
