@@ -16,18 +16,17 @@ type stream struct {
 
 	progress
 	buffer
-	naming
 	failures
-	losses
-	queued
-
 	busy      bool // a call writes to the file; it has flight and ticket
 	exclusive bool // the busy call bypasses the buffer: no other may put bytes
 	syncing   bool // a goroutine syncs the file
-	users     int  // calls that hold the stream without the lock
-	changed   signal
+	age       oldest.Clock
 
-	age    oldest.Clock
+	users   int // calls that hold the stream without the lock
+	changed signal
+	queued
+	naming
+	losses
 	file   *streamFile  // its open file, or nil; guarded by handles.mu
 	ticket keyed.Ticket // of the busy call
 	target int          // its place in the batch of the group commit that it joined last
