@@ -14,7 +14,7 @@ import (
 // path keep their order. Where the policy waits for no sync, nil means that the data is
 // accepted and kept until it is written. Under sync=group and sync=each, nil means that
 // it is durable, with the file's name. Data larger than the policy's Buffer bypasses the
-// buffer. So does that of a sync=group call that has to open the file: if it can't, nothing is accepted.
+// buffer. A sync=group call that has to open the file does the same: if it can't, nothing is accepted.
 //
 // An error is a [*Error]. Its Offset says how much of data was accepted or is in
 // the file; the rest is not, and may be given again. With holdfast.OutcomeUncertain all was
@@ -30,7 +30,7 @@ import (
 // Without [Options].Lines, Append does not look at what the file ends with. After a crash
 // that may be a part of a record, which the caller must handle.
 //
-// A relative path is that of the working directory at the time of the call. It takes a system
+// A relative path is resolved against the working directory at the time of the call. That takes a system
 // call more.
 //
 // Append waits while the memory of all files is used up, and for writes and syncs

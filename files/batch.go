@@ -32,7 +32,7 @@ const (
 	mostSlots   = 32
 )
 
-// mostKept is how many files, or directories, a batch may leave memory for to the next.
+// mostKept bounds the files, and the directories, for which a batch leaves memory to the next.
 const mostKept = 1024
 
 // WriteAll writes the files that an iterator gives, each as [Set.WriteFile] does, by
@@ -41,7 +41,7 @@ const mostKept = 1024
 // If it is nil every file is written and, if the policy's Sync is not never, durable
 // with its name.
 //
-// Files are finished in any order, but those of one path in the order in which they
+// Files are finished in any order, but files of one path in the order in which they
 // were given. Under sync=close, sync=group and a period all files are made durable
 // together: at the end, and whenever [Options].Batch files or 256 MiB have come together. That
 // is many times faster than one by one. Replace renames its files then. Until
@@ -82,7 +82,7 @@ func (f *Set) WriteAll(ctx context.Context, files iter.Seq[Write]) (*Results, er
 
 // WriteEach writes the same data to each path as [Set.WriteAll] does, and has a result for
 // every one of them. What was not begun, because ctx ended or the Set is closed, is
-// untouched, with the cause and no attempt. The error is that of WriteAll.
+// untouched, with the cause and no attempt. The error is as WriteAll's.
 func (f *Set) WriteEach(ctx context.Context, paths []string, data []byte, mode Mode) (*Results, error) {
 	results, err := f.WriteAll(ctx, func(yield func(Write) bool) {
 		for _, path := range paths {
@@ -129,7 +129,7 @@ type batch struct {
 	started int  // workers
 	idle    int  // workers that wait and were not woken
 	coming  int  // workers that were started or woken and have not yet looked for a file
-	enough  int  // the giver waits until no more than so many are given; -1 if it does not
+	enough  int  // the giver waits until at most this number are given; -1 if it does not wait
 	ended   bool // no more will come
 }
 
@@ -242,7 +242,7 @@ func (b *batch) queueUp(w *job) {
 	b.files.turns.Join(keyed.Key{Path: w.name.path}, &w.ticket)
 }
 
-// slot returns room for a file of so many bytes.
+// slot returns room for a file of this number of bytes.
 func (b *batch) slot(bytes int) *job {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -262,7 +262,7 @@ func (b *batch) slot(bytes int) *job {
 	return w
 }
 
-// awaitLocked waits until no more than so many files are given and not finished.
+// awaitLocked waits until at most enough files are given and not finished.
 func (b *batch) awaitLocked(enough int) {
 	for b.given > enough {
 		b.enough = enough
@@ -283,7 +283,7 @@ func (b *batch) putBackLocked(w *job) {
 	b.free = w
 }
 
-// fewFiles is how many files the giver writes itself before it starts a worker, unless
+// fewFiles is the number of files that the giver writes itself before it starts a worker, unless
 // they wait for the disk. Many batches are no longer, and to wake another thread takes as
 // long as to write some files. With Workers of 1 it writes all of them.
 const fewFiles = 4

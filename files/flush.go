@@ -29,7 +29,7 @@ type flusher struct {
 	flushAt int         // waiting bytes that start the flush of a stream
 
 	inFlight       int    // streams that are being flushed
-	healthyFlushes int    // those of them that had no failure at their last flush
+	healthyFlushes int    // of these, streams whose last flush had not failed
 	ended          signal // a flush has ended: memory may be free
 
 	period  time.Duration // until bytes are due; 0: no bound by time

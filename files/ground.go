@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
 
-// A ground is what whole files and streams stand on: a disk, its descriptors, the turns of its writers,
+// A ground is shared by whole files and streams: a disk, its descriptors, the turns of its writers,
 // and the options. Every part guards itself, so that no lock of the rooms above is needed here.
 type ground struct {
 	options  Options // with every default filled in
@@ -131,8 +131,8 @@ func (g *ground) syncNamesIn(d *handles.Dir, losses int) error {
 	return g.names.LostSince(d.Key(), losses)
 }
 
-// countDoubt counts a sync of names in a directory without a journal. It counts those of
-// streams too, which have no result.
+// countDoubt counts a sync of names in a directory without a journal, also for streams, which
+// have no result.
 func (g *ground) countDoubt(d *handles.Dir) {
 	if d.LacksJournal || g.options.Policy.Sync.Mode == holdfast.SyncNever && vfs.LacksJournal(g.disk, d.Fd) {
 		g.whole.noJournal.Add(1)
@@ -173,7 +173,7 @@ func (g *ground) closeErrseq(fd int) {
 
 var errDirMoved = errors.New("the directory was moved away meanwhile, and another is at its path")
 
-// errFilesClosed is what every call gets after Close.
+// errFilesClosed is returned by every call after Close.
 const errFilesClosed = sys.Closed("holdfast: the set of files was closed")
 
 // Files are opened so that each write goes to their end, even beside other writers. A

@@ -261,8 +261,8 @@ const removesOpen = runtime.GOOS != "windows"
 // the file, undo removes it, so that a part is never taken for the whole. A file stays if
 // other calls have written to it, or are about to.
 //
-// The file is still open when its name is looked at: its inode can't be that of a file
-// which another program has put there. Linux has no call that removes a name only if it
+// The file is still open when its name is looked at: no file that another program
+// puts there can have its inode. Linux has no call that removes a name only if it
 // is that file's. So a file that is put there between the look and the removal is lost.
 func (s *fileWriter) undo(fd int, is sys.Stat, op retry.Op, err error, first bool) {
 	remove := false

@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
 
-// dirPerm is what new directories may be used for, before umask.
+// dirPerm is the permissions of new directories, before umask.
 const dirPerm = 0o777
 
 // makeDirs makes a directory and those above it that are missing. If the policy

@@ -46,7 +46,7 @@ type pending struct {
 	result *record
 }
 
-// A replacement is what a replaced file leaves for its batch to do. The temporary
+// A replacement is a rename that a job leaves to its batch. The temporary
 // file is renamed when it is durable, in its turn in the queue of its path.
 type replacement struct {
 	pending
@@ -86,13 +86,13 @@ func (p *part) replaces(path string) bool {
 	return p.replaced[path]
 }
 
-// A syncMode is how a file is made durable.
+// A syncMode says by which sync a file becomes durable.
 type syncMode int8
 
 const (
 	unsynced syncMode = iota
 	alone             // it is synced, and then its directory, before the next
-	file              // it is synced, and its directory with those of the whole batch
+	file              // it is synced, and its directory with the directories of the whole batch
 	together          // it is synced with all that is on its disk, at the end of the batch
 )
 

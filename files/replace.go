@@ -133,8 +133,8 @@ func (s *fileWriter) writeLike(fd int, base sys.Name, old sys.Stat, attributes [
 	return retry.OpChmod, s.tries.Insist(s.ctx, retry.OpChmod, func() error { return s.files.disk.Chmod(fd, perm) })
 }
 
-// attributesOf returns the names of the old file's extended attributes, with that of its
-// access control list.
+// attributesOf returns the names of the old file's extended attributes, its access control list
+// among them.
 func (s *fileWriter) attributesOf(base sys.Name) (names []string, err error) {
 	for {
 		names, err = s.files.attributes.AttributesIn(s.dir.Fd, base)

@@ -6,18 +6,18 @@ import (
 	"github.com/holdfast-go/holdfast/stats"
 )
 
-// Stats is what a [Set] has done, and what it holds just now. All counts but
+// Stats counts what a [Set] has done, and what it holds just now. All counts but
 // Open, InFlight, Streams, Memory and what is at risk only grow.
 type Stats struct {
-	// Counts is that of Append, and the syncs of whole files are among its Syncs. Each
-	// sync that covers many files at once is one in its histogram. What is at risk is that
+	// Counts is about Append, but that syncs of whole files are among its Syncs. A
+	// sync that covers many files at once is one in its histogram. What is at risk is bytes
 	// of the paths in Streams.
 	stats.Counts
 
 	Healed    int64 `json:"healed"`     // torn lines that a line feed has ended: see Options.Lines
 	Files     int64 `json:"files"`      // whole files that were begun
 	Stripped  int64 `json:"stripped"`   // replaced files that could not keep all that the old ones had: see Result
-	NoJournal int64 `json:"no_journal"` // syncs of directories that keep names in doubt, those of streams too: see Result
+	NoJournal int64 `json:"no_journal"` // syncs of directories that keep names in doubt, also for streams: see Result
 	Retries   int64 `json:"retries"`    // calls that were made again after a pause
 	Hits      int64 `json:"hits"`       // descriptors that were found open
 	Misses    int64 `json:"misses"`     // descriptors that had to be opened, of those that are kept

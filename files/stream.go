@@ -58,7 +58,7 @@ type nameSite struct {
 	birth  int // which of the stream's files it was
 }
 
-// failures is what the next call for the path returns.
+// failures is why calls for the path fail.
 type failures struct {
 	failing    bool  // since a flush failed, until one works
 	failed     error // of the last flush; nil when it worked

@@ -153,13 +153,13 @@ func (t *streams) doneLocked() {
 	}
 }
 
-// A target is how far a stream is to be durable.
+// A target is an offset up to which a stream is to be flushed or durable.
 type target struct {
 	stream *stream
 	end    int64
 }
 
-// targetsLocked returns that all streams are durable as far as they are accepted now.
+// targetsLocked returns all streams, each with the end of what is accepted now.
 // The streams are in use until restTargetsLocked.
 func (t *streams) targetsLocked() []target {
 	targets := make([]target, 0, len(t.paths))
@@ -170,8 +170,8 @@ func (t *streams) targetsLocked() []target {
 	return targets
 }
 
-// unsyncedTargetsLocked returns that what is flushed is durable with its name, of the streams
-// where it is not. They are in use, as with targetsLocked.
+// unsyncedTargetsLocked returns the streams with flushed bytes that are not durable with their name,
+// each with the end of these. They are in use, as with targetsLocked.
 func (t *streams) unsyncedTargetsLocked() (targets []target) {
 	for _, s := range t.paths {
 		if s.final == nil && s.safe < s.flushed {
@@ -219,8 +219,8 @@ func (t *streams) countLocked(s *stream) {
 	s.counted = n
 }
 
-// forgotten is what stays of streams that are not in the table any more. It is not known which
-// paths they had: there may be any number of them.
+// forgotten has the names and file systems of streams that are not in the table any more. Their paths
+// are not kept: there may be any number of them.
 type forgotten struct {
 	names map[string]forgottenNames // by directory: names that are not durable yet
 	count int                       // names and files that were forgotten
@@ -238,7 +238,7 @@ type forgottenNames struct {
 }
 
 // forgetNameLocked notes a name that may not be durable and belongs to no stream any more, of a file with
-// so many bytes in streams.unsynced.
+// this number of bytes in streams.unsynced.
 func (t *streams) forgetNameLocked(dir string, site nameSite, bytes int64) {
 	old, ok := t.forgotten.names[dir]
 	if ok {
@@ -312,7 +312,7 @@ type leftover struct {
 	names map[keyed.Key]leftNames
 }
 
-// leftNames is how many syncs of a directory, or of all, had failed before the first of its
+// leftNames has the number of syncs of a directory, or of all, that had failed before the first of its
 // names was given. A later failure was reported to its caller, and SyncAll does not repeat it.
 type leftNames struct {
 	dir    string
@@ -333,7 +333,7 @@ func refused(err error) error {
 	return err
 }
 
-// opWait, opAppend and opDiscard are what an Error has for calls that never came to a
+// opWait, opAppend and opDiscard stand in an Error of a call that never came to a
 // system call.
 const (
 	opWait    retry.Op = "wait"

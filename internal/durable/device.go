@@ -7,18 +7,17 @@ import (
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
 
-// A durable step of a batch is made when so many files, or bytes, have come together.
+// A durable step of a batch is made when this number of files, or of bytes, have come together.
 const (
 	MostPerStep      = 4096
 	MostBytesPerStep = 256 << 20
 )
 
-// Whether to sync a file system as a whole. That takes along what other programs
-// have left to be written there; a file that is synced by itself costs more. It is
-// known what waits to be written, and how many files of the batch there were. It is
-// guessed that there will be as many again.
+// Whether to sync a file system as a whole. syncfs also writes other programs' dirty pages; fsync
+// costs more for each file. Known are the bytes that wait to be written, and the files of the batch
+// so far. The guess is that as many will come again.
 const (
-	FreeDirty    = 4 << 20  // so many bytes are written while few files are synced
+	FreeDirty    = 4 << 20  // bytes that are written while few files are synced
 	dirtyPerFile = 48 << 10 // what 1 GB/s writes in the time by which one file is cheaper: 48 µs
 	decideEvery  = 32       // files, as long as they are synced by themselves
 	FewDirs      = 4        // are synced one by one after renames, at one commit each
@@ -70,7 +69,7 @@ type Device struct {
 
 	// Guarded by Step.mu; what Run alone writes it reads without.
 	files    int  // of the batch
-	decideAt int  // when there are so many of them it is decided again whether to sync all
+	decideAt int  // the number of them at which it is decided again whether to sync all
 	together bool // files are synced with all, of this part
 
 	// Of a Run:

@@ -69,8 +69,8 @@ func (n *NameSyncs) Losses(directory keyed.Key) int {
 	return max(n.Lost[directory], n.Lost[wholeOf(directory)])
 }
 
-// Fail counts a failed sync of a directory or of a whole file system. It counts that of a file
-// too if its name in the directory was not durable. For ext2, and ext4 without a journal, sync
+// Fail counts a failed sync of a directory or of a whole file system. A failed sync of a file
+// counts too if its name in the directory was not durable: ext2, and ext4 without a journal, sync
 // the directory with a new file, and report that to no other descriptor.
 func (n *NameSyncs) Fail(what keyed.Key) {
 	n.mu.Lock()
@@ -142,8 +142,8 @@ func (n *NameSyncs) Whole(device uint64, sync func() error) error {
 	})
 }
 
-// LostSince returns why names of a directory may be lost that it has got since so many syncs
-// had failed, or nil.
+// LostSince returns ErrDirLost if a sync of the directory has failed after the one numbered since:
+// names that it got after that one may be lost.
 func (n *NameSyncs) LostSince(directory keyed.Key, since int) error {
 	if n.Losses(directory) > since {
 		return ErrDirLost

@@ -9,7 +9,7 @@ import (
 )
 
 // A Step makes the files of a batch durable together, again and again. First their bytes:
-// those of a file that was not synced by itself, by a sync of its whole file system. Then
+// where a file was not synced by itself, by a sync of its whole file system. Then
 // the files that wait for that get their names. Then the names become durable: each
 // directory is synced, or of many directories their file system.
 //
@@ -24,7 +24,7 @@ type Step struct {
 	Names   *NameSyncs
 	SyncAll func(errseq int) error // syncs the file system of an errseq descriptor
 	Ended   func() error           // why no directory is to be synced any more; nil: never
-	Most    int                    // so many directories are synced at once
+	Most    int                    // directories that are synced at once
 
 	mu      sync.Mutex
 	devices []*Device
@@ -43,7 +43,7 @@ type Place struct {
 	listed bool  // in Step.places; guarded by Step.mu
 	taken  bool  // by Run
 	err    error // why its names may not be durable: the first cause stays; guarded by Step.mu
-	ended  bool  // that is what Ended said
+	ended  bool  // err is what Ended returned
 }
 
 // A File is written and closed, and waits to be durable.

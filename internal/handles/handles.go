@@ -36,14 +36,14 @@ type Cache struct {
 	Stats HandleStats // guarded by mu
 }
 
-// perTurn is what one turn needs at once: a directory and a file in it.
+// perTurn is the descriptors that one turn needs at once: a directory and a file in it.
 const perTurn = 2
 
-// ErrseqDescriptors is how many descriptors are reserved for batches. A batch keeps one open on the
+// ErrseqDescriptors is the number of descriptors that are reserved for batches. A batch keeps one open on the
 // file system until it is synced as a whole.
 const ErrseqDescriptors = 2
 
-// LeastHandles is what one turn and a batch beside it need.
+// LeastHandles is the descriptors that one turn and a batch beside it need.
 const LeastHandles = perTurn + ErrseqDescriptors
 
 type HandleStats struct{ Hits, Misses, Evictions int64 }

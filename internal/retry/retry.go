@@ -34,7 +34,7 @@ const (
 	OpSetAttribute   Op = "set attribute"
 )
 
-// A remedy is what is done about a call that failed.
+// A remedy says what to do about a call that failed.
 type remedy int8
 
 const (

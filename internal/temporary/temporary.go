@@ -55,7 +55,7 @@ func IsKnownName(name sys.Name) bool {
 	return string(appendDigits(b[:random], sumOf(b[:random]), sumDigits)) == string(name[:len(b)])
 }
 
-// sumOf is FNV-1a, by a loop: that of package hash needs memory.
+// sumOf is FNV-1a, by a loop: the one of package hash needs memory.
 func sumOf(name []byte) uint64 {
 	sum := uint32(2166136261)
 	for _, c := range name[len(Prefix):] {
@@ -64,7 +64,7 @@ func sumOf(name []byte) uint64 {
 	return uint64(sum)
 }
 
-// appendDigits appends so many digits of a number, of base 36.
+// appendDigits appends the last digits of a number, of base 36.
 func appendDigits(b []byte, n uint64, digits int) []byte {
 	const of = "0123456789abcdefghijklmnopqrstuvwxyz"
 	at := len(b)
