@@ -129,34 +129,41 @@ func (f *flusher) bypassLocked(ctx context.Context, s *stream, data []byte) (n i
 
 // makeRoomLocked does one step towards free memory: it flushes the stream with the
 // oldest bytes, or waits for a flush under way. It reports false if that failed, or if all
-// memory is held by streams that can't be flushed. It waits for none of these: one at a time is
-// tried again beside the call.
+// memory is held by streams that can't be flushed. It waits for none of these.
 func (f *flusher) makeRoomLocked(ctx context.Context, caller *stream) (room bool, err error) {
 	f.counts.Waits++
-	if s := f.waiting.idleLocked(); s != nil {
+	s := f.waiting.idleLocked()
+	switch {
+	case s != nil:
 		room = f.flushBehindLocked(ctx, s) == nil // a failure is the stream's to report, and moves it from waiting to stuck
 		err = context.Cause(ctx)
-	} else if f.healthyFlushes > 0 {
+	case f.healthyFlushes > 0:
 		room, err = true, f.awaitLocked(ctx, &f.ended)
+	default:
+		f.retryStuckLocked()
 	}
 	if err != nil {
 		err = appendError(caller.given, opWait, err)
 	}
-	if room || err != nil {
-		return room, err
+	return room, err
+}
+
+// retryStuckLocked has one stream that could not be flushed tried again beside the call, unless a flush is
+// under way.
+func (f *flusher) retryStuckLocked() {
+	s := f.stuck.idleLocked()
+	if s == nil || f.inFlight > 0 {
+		return
 	}
-	if s := f.stuck.idleLocked(); s != nil && f.inFlight == 0 {
-		s.users++
-		f.background.Go(func() {
-			f.mu.Lock()
-			defer f.mu.Unlock()
-			if f.inFlight == 0 && !s.busy && s.failed != nil {
-				f.flushBehindLocked(context.Background(), s)
-			}
-			f.restLocked(s)
-		})
-	}
-	return false, nil
+	s.users++
+	f.background.Go(func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.inFlight == 0 && !s.busy && s.failed != nil {
+			f.flushBehindLocked(context.Background(), s)
+		}
+		f.restLocked(s)
+	})
 }
 
 // readyLocked returns why the stream accepts nothing now. If its last flush failed
