@@ -1,4 +1,4 @@
-package files
+package files_test
 
 import (
 	"bytes"
@@ -11,14 +11,15 @@ import (
 	"testing"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/files"
 )
 
 var noContext = context.Background()
 
 // appending returns a Set on real files that the test closes.
-func appending(t *testing.T, options Options) *Set {
+func appending(t *testing.T, options files.Options) *files.Set {
 	t.Helper()
-	f, err := New(options)
+	f, err := files.New(options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +27,7 @@ func appending(t *testing.T, options Options) *Set {
 	return f
 }
 
-func mustAppend(t *testing.T, f *Set, path, data string) {
+func mustAppend(t *testing.T, f *files.Set, path, data string) {
 	t.Helper()
 	if err := f.Append(noContext, path, []byte(data)); err != nil {
 		t.Fatal(err)
@@ -56,7 +57,7 @@ func appendPolicies() []holdfast.Policy {
 func TestAppendKeepsTheOrderOfEachGoroutine(t *testing.T) {
 	for _, p := range appendPolicies() {
 		t.Run(p.String(), func(t *testing.T) {
-			f := appending(t, Options{Policy: p, Handles: 8, Memory: 128 * holdfast.KiB})
+			f := appending(t, files.Options{Policy: p, Handles: 8, Memory: 128 * holdfast.KiB})
 			dir := t.TempDir()
 			const goroutines, paths, lines = 4, 10, 40
 			var all sync.WaitGroup
@@ -110,7 +111,7 @@ func checkLines(t *testing.T, got []byte, n, goroutines, lines int) {
 }
 
 func TestAppendAfterCloseIsRefused(t *testing.T) {
-	f := appending(t, Options{Policy: holdfast.Buffered(holdfast.KiB)})
+	f := appending(t, files.Options{Policy: holdfast.Buffered(holdfast.KiB)})
 	path := filepath.Join(t.TempDir(), "a")
 	mustAppend(t, f, path, "accepted")
 	if err := f.Close(); err != nil {
@@ -130,7 +131,7 @@ func TestAppendAfterCloseIsRefused(t *testing.T) {
 }
 
 func TestFlushAndSyncBringAllToTheFiles(t *testing.T) {
-	f := appending(t, Options{Policy: holdfast.Buffered(holdfast.KiB)})
+	f := appending(t, files.Options{Policy: holdfast.Buffered(holdfast.KiB)})
 	dir := t.TempDir()
 	for i, step := range []func(context.Context) error{f.Flush, f.Sync} {
 		path := filepath.Join(dir, fmt.Sprint(i))
@@ -144,7 +145,7 @@ func TestFlushAndSyncBringAllToTheFiles(t *testing.T) {
 
 func TestReleaseLetsTheNextAppendOpenThePathAnew(t *testing.T) {
 	for _, p := range appendPolicies() {
-		f := appending(t, Options{Policy: p})
+		f := appending(t, files.Options{Policy: p})
 		path := filepath.Join(t.TempDir(), "log")
 		mustAppend(t, f, path, "old")
 		if err := f.Release(noContext, path); err != nil {

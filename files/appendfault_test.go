@@ -1,6 +1,7 @@
-package files
+package files_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,17 +16,22 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/files"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
 	"github.com/holdfast-go/holdfast/internal/durable"
 	"github.com/holdfast-go/holdfast/internal/sys"
+	"github.com/holdfast-go/holdfast/internal/vfs"
 )
+
+// newSet returns a Set on any disk.
+var newSet = vfs.NewSet.(func(vfs.Disk, files.Options) *files.Set)
 
 // onDisk returns a Set on a disk in memory. At its end the test checks that the
 // disk was used as disks must be, and that no descriptor is left.
-func onDisk(t *testing.T, disk *fault.Disk, options Options) *Set {
+func onDisk(t *testing.T, disk *fault.Disk, options files.Options) *files.Set {
 	t.Helper()
 	f := newSet(disk, options)
-	disk.SetCap(f.options.Handles)
+	disk.SetCap(cmp.Or(options.Handles, 1024))
 	t.Cleanup(func() {
 		f.Close()
 		for _, wrong := range disk.Violations() {
@@ -50,16 +56,16 @@ func wantOnDisk(t *testing.T, disk *fault.Disk, path, want string) {
 }
 
 // failureOf checks that err is an Error of this path and cause.
-func failureOf(t *testing.T, err error, path string, cause error) *Error {
+func failureOf(t *testing.T, err error, path string, cause error) *files.Error {
 	t.Helper()
-	var failed *Error
+	var failed *files.Error
 	if !errors.As(err, &failed) || failed.Path != path || !errors.Is(err, cause) {
 		t.Fatalf("got error %v, want one of %s: %v", err, path, cause)
 	}
 	return failed
 }
 
-var once = Retry{Attempts: 1}
+var once = files.Retry{Attempts: 1}
 
 func TestManyPathsShareFewHandles(t *testing.T) {
 	for _, p := range []holdfast.Policy{holdfast.Buffered(holdfast.KiB), {Buffer: holdfast.KiB, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}, holdfast.Unbuffered()} {
@@ -69,14 +75,16 @@ func TestManyPathsShareFewHandles(t *testing.T) {
 				paths = 1000
 			}
 			disk := fault.NewDisk()
-			f := onDisk(t, disk, Options{Policy: p, Handles: 16, Memory: 256 * holdfast.KiB})
+			f := onDisk(t, disk, files.Options{Policy: p, Handles: 16, Memory: 256 * holdfast.KiB})
 			for round := range rounds {
 				for i := range paths {
 					mustAppend(t, f, fmt.Sprint("/", i), fmt.Sprintf("%d of %d\n", round, i))
+					if i%100 == 0 {
+						if n := f.Stats().Memory; n > int64(256*holdfast.KiB) {
+							t.Fatalf("%d bytes of memory are in use", n)
+						}
+					}
 				}
-			}
-			if n := f.streams.memory.most; n > int64(256*holdfast.KiB) {
-				t.Errorf("%d bytes of memory were in use", n)
 			}
 			if err := f.Close(); err != nil {
 				t.Fatal(err)
@@ -94,7 +102,7 @@ func TestManyPathsShareFewHandles(t *testing.T) {
 func TestIdlePathsAreForgotten(t *testing.T) {
 	for _, p := range []holdfast.Policy{holdfast.Buffered(holdfast.KiB), {Buffer: holdfast.KiB, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}, holdfast.Durable(), holdfast.EachDurable()} {
 		disk := fault.NewDisk()
-		f := onDisk(t, disk, Options{Policy: p, Handles: 8, Memory: 16 * holdfast.KiB})
+		f := onDisk(t, disk, files.Options{Policy: p, Handles: 8, Memory: 16 * holdfast.KiB})
 		for i := range 1000 {
 			mustAppend(t, f, fmt.Sprint("/", i), "x")
 		}
@@ -120,7 +128,7 @@ func appendByFourNames(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	f := onDisk(t, disk, Options{Policy: holdfast.Unbuffered()})
+	f := onDisk(t, disk, files.Options{Policy: holdfast.Unbuffered()})
 	names := []string{"/file", "/hard", "/soft", "/a/../file"}
 	var all sync.WaitGroup
 	for i, name := range names {
@@ -149,7 +157,7 @@ func appendByFourNames(t *testing.T) {
 
 func TestFailedWriteOfOnePathLeavesOthersAlone(t *testing.T) {
 	disk := fault.NewDisk()
-	f := onDisk(t, disk, Options{Policy: holdfast.Buffered(64), Retry: once})
+	f := onDisk(t, disk, files.Options{Policy: holdfast.Buffered(64), Retry: once})
 	mustAppend(t, f, "/a/denied", "kept ")
 	disk.MkdirAll("/a")
 	disk.Deny("denied", syscall.EACCES)
@@ -171,7 +179,7 @@ func TestRemovedDirectory(t *testing.T) {
 	for _, made := range []bool{false, true} {
 		disk := fault.NewDisk()
 		disk.MkdirAll("/x/y")
-		f := onDisk(t, disk, Options{Policy: holdfast.Buffered(64), MkdirAll: made, Retry: once})
+		f := onDisk(t, disk, files.Options{Policy: holdfast.Buffered(64), MkdirAll: made, Retry: once})
 		mustAppend(t, f, "/x/y/log", "old")
 		if err := f.Release(noContext, "/x/y/log"); err != nil {
 			t.Fatal(err)
@@ -195,7 +203,7 @@ func TestRemovedDirectory(t *testing.T) {
 
 func TestMadeDirectoriesAreDurable(t *testing.T) {
 	disk := fault.NewDisk()
-	f := onDisk(t, disk, Options{Policy: holdfast.EachDurable(), MkdirAll: true})
+	f := onDisk(t, disk, files.Options{Policy: holdfast.EachDurable(), MkdirAll: true})
 	mustAppend(t, f, "/x/y/z/log", "durable")
 	for seed := range uint64(100) {
 		if got, ok := disk.PowerCut(rand.New(rand.NewPCG(seed, 1))).File("/x/y/z/log"); string(got) != "durable" {
@@ -207,9 +215,9 @@ func TestMadeDirectoriesAreDurable(t *testing.T) {
 func TestAppendRefusesWhatIsNoRegularFile(t *testing.T) {
 	disk := fault.NewDisk()
 	disk.MkdirAll("/directory")
-	f := onDisk(t, disk, Options{Policy: holdfast.Unbuffered(), Retry: once})
+	f := onDisk(t, disk, files.Options{Policy: holdfast.Unbuffered(), Retry: once})
 	for _, path := range []string{"/directory", "/directory/", ""} {
-		var failed *Error
+		var failed *files.Error
 		if err := f.Append(noContext, path, []byte("x")); !errors.As(err, &failed) || failed.Outcome != holdfast.OutcomeUntouched {
 			t.Errorf("append to %q: %v", path, err)
 		}
@@ -219,7 +227,7 @@ func TestAppendRefusesWhatIsNoRegularFile(t *testing.T) {
 func TestFailedSyncIsFinalForItsPath(t *testing.T) {
 	for _, p := range []holdfast.Policy{holdfast.Durable(), holdfast.EachDurable(), {Buffer: 64, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}} {
 		disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskDatasync, Path: "bad", Err: syscall.EIO})
-		f := onDisk(t, disk, Options{Policy: p})
+		f := onDisk(t, disk, files.Options{Policy: p})
 		f.Append(noContext, "/bad", []byte("x"))
 		mustAppend(t, f, "/good", "x")
 		for range 2 {
@@ -242,7 +250,7 @@ func TestBytesStartOnTheirWayInTime(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			disk := fault.NewDisk()
-			f := onDisk(t, disk, Options{Policy: p, Handles: 8})
+			f := onDisk(t, disk, files.Options{Policy: p, Handles: 8})
 			var accepted []time.Time
 			for i := range 200 {
 				mustAppend(t, f, fmt.Sprint("/", i%20), "x")
@@ -287,7 +295,7 @@ func TestGroupSharesSteps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskDatasync, Take: fault.All, Delay: 10 * time.Millisecond},
 			fault.DiskFault{Op: fault.DiskSyncAll, Delay: 10 * time.Millisecond})
-		f := onDisk(t, disk, Options{Policy: holdfast.Durable(), Handles: 64})
+		f := onDisk(t, disk, files.Options{Policy: holdfast.Durable(), Handles: 64})
 		const paths, rounds = 20, 10
 		began := time.Now()
 		var all sync.WaitGroup
@@ -307,7 +315,7 @@ func TestGroupSharesSteps(t *testing.T) {
 
 func TestCloseReportsEveryFailure(t *testing.T) {
 	disk := fault.NewDisk()
-	f := onDisk(t, disk, Options{Policy: holdfast.Policy{Buffer: 64, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}, Retry: once})
+	f := onDisk(t, disk, files.Options{Policy: holdfast.Policy{Buffer: 64, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}, Retry: once})
 	for _, path := range []string{"/write", "/sync", "/close", "/good"} {
 		mustAppend(t, f, path, "accepted")
 	}
@@ -328,7 +336,7 @@ func TestCloseReportsEveryFailure(t *testing.T) {
 
 func TestEvictedFilesAreSyncedFirst(t *testing.T) {
 	disk := fault.NewDisk()
-	f := onDisk(t, disk, Options{Policy: holdfast.Policy{Buffer: 64, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}, Handles: 8})
+	f := onDisk(t, disk, files.Options{Policy: holdfast.Policy{Buffer: 64, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}, Handles: 8})
 	disk.SetSyncsAll("/", false)
 	for i := range 100 {
 		path := fmt.Sprint("/", i)
@@ -354,7 +362,7 @@ func TestEvictedFilesAreSyncedFirst(t *testing.T) {
 
 func TestFailedSyncOfAnEvictedFileIsReported(t *testing.T) {
 	disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskDatasync, Path: "0", Err: syscall.EIO})
-	f := onDisk(t, disk, Options{Policy: holdfast.Policy{Buffer: 64, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}, Handles: 8})
+	f := onDisk(t, disk, files.Options{Policy: holdfast.Policy{Buffer: 64, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}, Handles: 8})
 	for i := range 20 {
 		mustAppend(t, f, fmt.Sprint("/", i), "x")
 		f.Flush(noContext)
@@ -374,7 +382,7 @@ func TestSyncedBytesAndNamesAreThereAfterAPowerCut(t *testing.T) {
 			}
 			disk.MkdirAll("/a")
 			disk.MkdirAll("/b")
-			f := onDisk(t, disk, Options{Policy: p, Handles: 24})
+			f := onDisk(t, disk, files.Options{Policy: p, Handles: 24})
 			want := map[string]string{}
 			for round := range 3 {
 				for i := range 50 {
@@ -408,7 +416,7 @@ func TestSyncedBytesAndNamesAreThereAfterAPowerCut(t *testing.T) {
 func TestFailedSyncOfTheWholeFallsBackToTheFiles(t *testing.T) {
 	disk := fault.NewDisk()
 	disk.SetSyncsAll("/", true)
-	f := onDisk(t, disk, Options{Policy: holdfast.Policy{Buffer: 64, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}})
+	f := onDisk(t, disk, files.Options{Policy: holdfast.Policy{Buffer: 64, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}})
 	for i := range 20 {
 		mustAppend(t, f, fmt.Sprint("/", i), "x")
 	}
@@ -425,7 +433,7 @@ func TestFailedSyncOfTheWholeFallsBackToTheFiles(t *testing.T) {
 
 func TestRemovedFileIsNoticedBySync(t *testing.T) {
 	disk := fault.NewDisk()
-	f := onDisk(t, disk, Options{Policy: holdfast.Buffered(64)})
+	f := onDisk(t, disk, files.Options{Policy: holdfast.Buffered(64)})
 	mustAppend(t, f, "/a", "x")
 	f.Flush(noContext)
 	disk.RemoveAll("/a")
@@ -434,39 +442,39 @@ func TestRemovedFileIsNoticedBySync(t *testing.T) {
 
 func TestContextEndsEachWait(t *testing.T) {
 	waits := map[string]struct {
-		options Options
+		options files.Options
 		faults  []fault.DiskFault
-		begin   func(f *Set) // runs beside
+		begin   func(f *files.Set) // runs beside
 		outcome holdfast.Outcome
 	}{
 		"memory": {
-			Options{Policy: holdfast.Buffered(holdfast.KiB), Memory: holdfast.KiB},
+			files.Options{Policy: holdfast.Buffered(holdfast.KiB), Memory: holdfast.KiB},
 			[]fault.DiskFault{{Op: fault.DiskWrite, Path: "slow", Take: fault.All, Delay: time.Hour}},
-			func(f *Set) { f.Append(noContext, "/slow", make([]byte, holdfast.KiB)); f.Flush(noContext) },
+			func(f *files.Set) { f.Append(noContext, "/slow", make([]byte, holdfast.KiB)); f.Flush(noContext) },
 			holdfast.OutcomeUntouched,
 		},
 		"turn": {
-			Options{Policy: holdfast.Unbuffered(), Handles: 4},
+			files.Options{Policy: holdfast.Unbuffered(), Handles: 4},
 			[]fault.DiskFault{{Op: fault.DiskWrite, Path: "slow", Take: fault.All, Delay: time.Hour}},
-			func(f *Set) { f.Append(noContext, "/slow", []byte("x")) },
+			func(f *files.Set) { f.Append(noContext, "/slow", []byte("x")) },
 			holdfast.OutcomeUntouched,
 		},
 		"path": {
-			Options{Policy: holdfast.Unbuffered()},
+			files.Options{Policy: holdfast.Unbuffered()},
 			[]fault.DiskFault{{Op: fault.DiskWrite, Path: "mine", Times: 1, Take: fault.All, Delay: time.Hour}},
-			func(f *Set) { f.Append(noContext, "/mine", []byte("x")) },
+			func(f *files.Set) { f.Append(noContext, "/mine", []byte("x")) },
 			holdfast.OutcomeUntouched,
 		},
 		"pause": {
-			Options{Policy: holdfast.Unbuffered(), Retry: Retry{Attempts: 9, Base: time.Minute, Cap: time.Hour}},
+			files.Options{Policy: holdfast.Unbuffered(), Retry: files.Retry{Attempts: 9, Base: time.Minute, Cap: time.Hour}},
 			[]fault.DiskFault{{Op: fault.DiskWrite, Path: "mine", Err: syscall.ENOSPC}},
-			func(f *Set) {},
+			func(f *files.Set) {},
 			holdfast.OutcomeUntouched,
 		},
 		"group": {
-			Options{Policy: holdfast.Durable()},
+			files.Options{Policy: holdfast.Durable()},
 			[]fault.DiskFault{{Op: fault.DiskDatasync, Delay: time.Hour}},
-			func(f *Set) {},
+			func(f *files.Set) {},
 			holdfast.OutcomeUncertain,
 		},
 	}
@@ -495,10 +503,10 @@ func TestContextEndsEachWait(t *testing.T) {
 
 func TestReplacedFileIsReopenedByTheNextFlush(t *testing.T) {
 	for _, p := range appendPolicies() {
-		f := appending(t, Options{Policy: p})
+		f := appending(t, files.Options{Policy: p})
 		path := filepath.Join(t.TempDir(), "log")
 		mustAppend(t, f, path, "old")
-		if _, err := f.WriteFile(noContext, path, []byte("new "), Replace); err != nil {
+		if _, err := f.WriteFile(noContext, path, []byte("new "), files.Replace); err != nil {
 			t.Fatal(err)
 		}
 		mustAppend(t, f, path, "and on")
@@ -521,9 +529,9 @@ func (d lateDisk) Rename(dir int, from, to sys.Name) error {
 // before the rename of this process that took it has returned.
 func TestSyncBesideARenameTellsWhoTookTheName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newSet(lateDisk{fault.NewDisk()}, Options{Policy: holdfast.Periodic(time.Millisecond)})
+		f := newSet(lateDisk{fault.NewDisk()}, files.Options{Policy: holdfast.Periodic(time.Millisecond)})
 		mustAppend(t, f, "/log", "old")
-		if _, err := f.WriteFile(noContext, "/log", []byte("new "), Replace); err != nil {
+		if _, err := f.WriteFile(noContext, "/log", []byte("new "), files.Replace); err != nil {
 			t.Fatal(err)
 		}
 		mustAppend(t, f, "/log", "and on")
@@ -535,7 +543,7 @@ func TestSyncBesideARenameTellsWhoTookTheName(t *testing.T) {
 
 func TestDirectoryWhoseNameMayBeLostTakesNothing(t *testing.T) {
 	disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskSync, Path: "/", Times: 1, Err: syscall.EIO})
-	f := onDisk(t, disk, Options{Policy: holdfast.EachDurable(), MkdirAll: true})
+	f := onDisk(t, disk, files.Options{Policy: holdfast.EachDurable(), MkdirAll: true})
 	for _, path := range []string{"/x/log", "/x/log", "/x/y/other"} {
 		failureOf(t, f.Append(noContext, path, []byte("x")), path, syscall.EIO)
 	}
@@ -547,7 +555,7 @@ func TestErrseqDescriptorOfAFailureIsNotAskedAgain(t *testing.T) {
 		disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskSyncAll, Delay: 10 * time.Millisecond},
 			fault.DiskFault{Op: fault.DiskDatasync, Path: "0", Delay: 10 * time.Millisecond, Times: 1})
 		disk.SetSyncsAll("/", true)
-		f := onDisk(t, disk, Options{Policy: holdfast.Durable(), Handles: 64})
+		f := onDisk(t, disk, files.Options{Policy: holdfast.Durable(), Handles: 64})
 		var all sync.WaitGroup
 		step := func(paths ...int) {
 			for _, i := range paths {
@@ -578,7 +586,7 @@ func TestFilesOnOtherFileSystemsAreSyncedByThemselves(t *testing.T) {
 	if err := disk.Mount("/other"); err != nil {
 		t.Fatal(err)
 	}
-	f := onDisk(t, disk, Options{Policy: holdfast.Policy{Buffer: 4 * holdfast.KiB, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}, Handles: 64})
+	f := onDisk(t, disk, files.Options{Policy: holdfast.Policy{Buffer: 4 * holdfast.KiB, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}, Handles: 64})
 	for i := range 2 * durable.FewOpenFiles {
 		mustAppend(t, f, fmt.Sprint("/", i), "x")
 	}
@@ -607,7 +615,7 @@ func TestAnAppendWhoseStepHasFailedWaitsForTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskDatasync, Delay: time.Second},
 			fault.DiskFault{Op: fault.DiskWrite, Path: "a", First: 2, Times: 1, Err: syscall.EIO})
-		f := onDisk(t, disk, Options{Policy: holdfast.Durable()})
+		f := onDisk(t, disk, files.Options{Policy: holdfast.Durable()})
 		mustAppend(t, f, "/a", "zero\n") // so that the file is open
 		var all sync.WaitGroup
 		appends := func(path, data string) {

@@ -1,4 +1,4 @@
-package files
+package files_test
 
 import (
 	"bytes"
@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/files"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
 	"github.com/holdfast-go/holdfast/internal/racetest"
 )
@@ -22,7 +23,7 @@ import (
 // A ledger is what calls returned to one goroutine for the paths that only it appends to.
 type ledger struct {
 	t        *testing.T
-	f        *Set
+	f        *files.Set
 	disk     *fault.Disk
 	policy   holdfast.Policy
 	r        *rand.Rand
@@ -58,13 +59,13 @@ func keepWord(t *testing.T, p holdfast.Policy, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 5))
 	disk := fault.NewDisk()
 	disk.SetSyncsAll("/", r.IntN(2) == 0)
-	options := Options{
+	options := files.Options{
 		Policy: p, Handles: 4 + 2*r.IntN(4), Memory: holdfast.Size(1+r.IntN(8)) * holdfast.KiB, Workers: 1 + r.IntN(3), MkdirAll: r.IntN(2) == 0,
 	}
-	files, two := []*Set{onDisk(t, disk, options)}, r.IntN(2) == 0
-	if files = append(files, files[0]); two {
-		files[1] = onDisk(t, disk, options)
-		files[1].names = files[0].names // as those of the kernel are
+	sets, two := []*files.Set{onDisk(t, disk, options)}, r.IntN(2) == 0
+	if sets = append(sets, sets[0]); two {
+		sets[1] = onDisk(t, disk, options)
+		sets[1].SharesKernel(sets[0])
 		disk.SetCap(2 * options.Handles)
 	}
 	if err := errors.Join(disk.MkdirAll("/d"), disk.Mount("/m"), disk.Symlink("/m", "/way")); err != nil {
@@ -72,7 +73,7 @@ func keepWord(t *testing.T, p holdfast.Policy, seed uint64) {
 	}
 	var ledgers []*ledger
 	for g := range 3 {
-		l := &ledger{t: t, f: files[g%2], disk: disk, policy: p, r: rand.New(rand.NewPCG(seed, uint64(g))),
+		l := &ledger{t: t, f: sets[g%2], disk: disk, policy: p, r: rand.New(rand.NewPCG(seed, uint64(g))),
 			accepted: map[string][]byte{}, durable: map[string]int{}, alone: map[string][][]byte{}, hopeless: map[string]bool{}}
 		for _, way := range []string{"/", "/link", "/way/", "/d/"} {
 			l.paths = append(l.paths, fmt.Sprint(way, g))
@@ -95,7 +96,7 @@ func keepWord(t *testing.T, p holdfast.Policy, seed uint64) {
 	}
 	all.Wait()
 	disk.Mend()
-	err := [2]error{files[0].Close(), files[1].Close()}
+	err := [2]error{sets[0].Close(), sets[1].Close()}
 	for g, l := range ledgers {
 		l.check(err[g%2])
 	}
@@ -190,17 +191,17 @@ func (l *ledger) data(path string, i int) []byte {
 
 // batch writes new files beside a path.
 func (l *ledger) batch(path string, i int) {
-	var files []Write
-	for j, mode := range []Mode{Create, Replace, Append} {
+	var writes []files.Write
+	for j, mode := range []files.Mode{files.Create, files.Replace, files.Append} {
 		to := fmt.Sprint(path, ".", i, ".", j)
-		files = append(files, Write{Path: to, Data: l.data(to, i), Mode: mode})
+		writes = append(writes, files.Write{Path: to, Data: l.data(to, i), Mode: mode})
 	}
-	results, _ := l.f.WriteAll(noContext, one(files...))
+	results, _ := l.f.WriteAll(noContext, one(writes...))
 	for j := range results.Len() {
 		if r := results.At(j); r.Err == nil {
-			l.accepted[r.Path] = files[j].Data
+			l.accepted[r.Path] = writes[j].Data
 			if r.Outcome == holdfast.OutcomeDurable {
-				l.durable[r.Path] = len(files[j].Data)
+				l.durable[r.Path] = len(writes[j].Data)
 			}
 		}
 	}
@@ -221,7 +222,7 @@ func (l *ledger) append(path string, i int) {
 		}
 		return
 	}
-	var failed *Error
+	var failed *files.Error
 	if !errors.As(err, &failed) || failed.Path != path {
 		l.t.Errorf("append to %s: %v", path, err)
 		return
@@ -252,12 +253,12 @@ func (l *ledger) whole(err error, durable bool) {
 }
 
 // failuresOf returns what an error says of just this path.
-func failuresOf(err error, path string) (all []*Error) {
+func failuresOf(err error, path string) (all []*files.Error) {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, err := range joined.Unwrap() {
 			all = append(all, failuresOf(err, path)...)
 		}
-	} else if failed := (*Error)(nil); errors.As(err, &failed) && failed.Path == path {
+	} else if failed := (*files.Error)(nil); errors.As(err, &failed) && failed.Path == path {
 		all = append(all, failed)
 	}
 	return all

@@ -1,4 +1,4 @@
-package files
+package files_test
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/files"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
 )
 
@@ -19,7 +20,7 @@ func TestAnAppendToAFileThatCantBeOpenedIsNotAccepted(t *testing.T) {
 		t.Run(p.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				disk := fault.NewDisk()
-				f := onDisk(t, disk, Options{Policy: p, Retry: once})
+				f := onDisk(t, disk, files.Options{Policy: p, Retry: once})
 				appends := func(cause error) {
 					var all sync.WaitGroup
 					for i := range 8 {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"os"
 	"strings"
 	"sync"
 
@@ -33,21 +32,8 @@ const (
 	mostSlots   = 32
 )
 
-// mostKept is how many files, or directories, a batch may leave memory for to the next.
+// mostKept bounds the files, and the directories, for which a batch leaves memory to the next.
 const mostKept = 1024
-
-// A Write is a file that [Set.WriteAll] is to write.
-type Write struct {
-	Path string
-	Data []byte // all of the file, or what is to be appended; it may not change until WriteAll returns
-	Mode Mode
-
-	// File is a file that the caller has opened, of any kind, in place of a Path, which may be
-	// empty, and a Mode. Data is written where its descriptor stands. It is not closed. A
-	// policy that syncs has it synced by itself: its bytes are durable then, and its name
-	// where the caller made that durable.
-	File *os.File
-}
 
 // WriteAll writes the files that an iterator gives, each as [Set.WriteFile] does, by
 // several goroutines. The iterator runs in the caller's goroutine. It pauses while 32
@@ -55,7 +41,7 @@ type Write struct {
 // If it is nil every file is written and, if the policy's Sync is not never, durable
 // with its name.
 //
-// Files are finished in any order, but those of one path in the order in which they
+// Files are finished in any order, but files of one path in the order in which they
 // were given. Under sync=close, sync=group and a period all files are made durable
 // together: at the end, and whenever [Options].Batch files or 256 MiB have come together. That
 // is many times faster than one by one. Replace renames its files then. Until
@@ -85,7 +71,8 @@ func (f *Set) WriteAll(ctx context.Context, files iter.Seq[Write]) (*Results, er
 	if b.first != nil {
 		b.writeOnly(b.first)
 	} else {
-		b.makeDurable()
+		b.drain()
+		b.part.makeDurable()
 	}
 	if b.stopped != nil {
 		return b.results, errors.Join(b.stopped, b.results.Err())
@@ -95,7 +82,7 @@ func (f *Set) WriteAll(ctx context.Context, files iter.Seq[Write]) (*Results, er
 
 // WriteEach writes the same data to each path as [Set.WriteAll] does, and has a result for
 // every one of them. What was not begun, because ctx ended or the Set is closed, is
-// untouched, with the cause and no attempt. The error is that of WriteAll.
+// untouched, with the cause and no attempt. The error is as WriteAll's.
 func (f *Set) WriteEach(ctx context.Context, paths []string, data []byte, mode Mode) (*Results, error) {
 	results, err := f.WriteAll(ctx, func(yield func(Write) bool) {
 		for _, path := range paths {
@@ -122,7 +109,6 @@ func (f *Set) WriteEach(ctx context.Context, paths []string, data []byte, mode M
 type batch struct {
 	files   *Set
 	ctx     context.Context
-	era     int64
 	results *Results
 	stopped error           // the cause why ctx ended, if that left anything undone
 	first   *job            // until there is another or no other
@@ -143,30 +129,26 @@ type batch struct {
 	started int  // workers
 	idle    int  // workers that wait and were not woken
 	coming  int  // workers that were started or woken and have not yet looked for a file
-	enough  int  // the giver waits until no more than so many are given; -1 if it does not
+	enough  int  // the giver waits until at most this number are given; -1 if it does not wait
 	ended   bool // no more will come
 }
 
-// batches and fileWriters are memory that calls have left for those to come. It holds nothing of
-// theirs, neither names nor data: it is cleared before it is put there.
-var (
-	batches = sync.Pool{New: func() any {
-		b := new(batch)
-		b.part.step.SyncAll, b.part.step.Most = b.syncAll, durable.Waiters
-		b.part.step.Ended = func() error { return context.Cause(b.ctx) }
-		return b
-	}}
-	fileWriters = sync.Pool{New: func() any { return new(fileWriter) }}
-)
+// batches is memory that calls have left for those to come. It holds nothing of theirs: it is
+// cleared before it is put there.
+var batches = sync.Pool{New: func() any {
+	b := new(batch)
+	b.part.step.SyncAll, b.part.step.Most = b.part.syncAll, durable.Waiters
+	b.part.step.Ended = func() error { return context.Cause(b.part.ctx) }
+	return b
+}}
 
 func newBatch(ctx context.Context, f *Set) *batch {
 	b := batches.Get().(*batch)
-	b.files, b.ctx, b.era = f, ctx, f.era.Add(1)
+	b.files, b.ctx = f, ctx
 	b.results = &Results{}
 	b.work.L, b.room.L = &b.mu, &b.mu
 	b.enough = -1
-	b.part.init(f.options.Policy.Sync)
-	b.part.step.Disk, b.part.step.Names = f.disk, f.names
+	b.part.init(ctx, f)
 	return b
 }
 
@@ -181,7 +163,7 @@ func (b *batch) end() {
 	if b.first != nil { // it was never begun
 		b.putBack(b.first)
 	}
-	b.abandon(errIteratorEnded)
+	b.part.abandon(errIteratorEnded)
 	b.part.step.Close(b.files.closeErrseq)
 	// It is like a new one now, but for its memory. All slots are free.
 	b.files, b.ctx, b.results, b.stopped, b.first = nil, nil, nil, nil, nil
@@ -189,7 +171,7 @@ func (b *batch) end() {
 	b.started, b.idle, b.coming, b.ended = 0, 0, 0, false
 	p := &b.part
 	p.reset()
-	p.step.Disk, p.step.Names = nil, nil
+	p.files, p.ctx, p.step.Disk, p.step.Names = nil, nil, nil, nil
 	if max(cap(p.written), cap(p.renames)) > mostKept {
 		p.written, p.renames, p.places, p.replaced = nil, nil, nil, nil
 	}
@@ -224,10 +206,11 @@ func (b *batch) give(file Write) bool {
 // submit takes a file into the present part, or the next one if that is full.
 func (b *batch) submit(w *job) {
 	p := &b.part
-	if p.inSteps && (p.files >= b.files.options.Batch || p.bytes >= durable.MostBytesPerStep) {
-		b.makeDurable()
+	if p.inSteps && (p.count >= b.files.options.Batch || p.bytes >= durable.MostBytesPerStep) {
+		b.drain()
+		b.part.makeDurable()
 	}
-	p.files++
+	p.count++
 	p.bytes += int64(len(w.data))
 	b.queueUp(w)
 	b.push(w)
@@ -236,7 +219,7 @@ func (b *batch) submit(w *job) {
 // writeOnly writes the only file of a batch, which is made durable by itself.
 func (b *batch) writeOnly(w *job) {
 	s := fileWriters.Get().(*fileWriter)
-	s.files, s.ctx, s.era = b.files, b.ctx, b.era
+	s.files, s.ctx, s.era = b.files, b.ctx, b.part.era
 	s.writeAlone(w)
 	giveFileWriter(s)
 }
@@ -253,12 +236,13 @@ func (b *batch) queueUp(w *job) {
 		return
 	}
 	if b.part.replaces(w.name.path) {
-		b.makeDurable()
+		b.drain()
+		b.part.makeDurable()
 	}
 	b.files.turns.Join(keyed.Key{Path: w.name.path}, &w.ticket)
 }
 
-// slot returns room for a file of so many bytes.
+// slot returns room for a file of this number of bytes.
 func (b *batch) slot(bytes int) *job {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -278,7 +262,7 @@ func (b *batch) slot(bytes int) *job {
 	return w
 }
 
-// awaitLocked waits until no more than so many files are given and not finished.
+// awaitLocked waits until at most enough files are given and not finished.
 func (b *batch) awaitLocked(enough int) {
 	for b.given > enough {
 		b.enough = enough
@@ -299,7 +283,7 @@ func (b *batch) putBackLocked(w *job) {
 	b.free = w
 }
 
-// fewFiles is how many files the giver writes itself before it starts a worker, unless
+// fewFiles is the number of files that the giver writes itself before it starts a worker, unless
 // they wait for the disk. Many batches are no longer, and to wake another thread takes as
 // long as to write some files. With Workers of 1 it writes all of them.
 const fewFiles = 4
@@ -370,7 +354,7 @@ func (b *batch) workLocked() {
 		return
 	}
 	s := fileWriters.Get().(*fileWriter)
-	s.files, s.ctx, s.era, s.batch = b.files, b.ctx, b.era, b
+	s.files, s.ctx, s.era, s.part = b.files, b.ctx, b.part.era, &b.part
 	for b.oldest != nil {
 		w := b.oldest
 		b.oldest, w.next = w.next, nil

@@ -1,4 +1,4 @@
-package files
+package files_test
 
 import (
 	"context"
@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/files"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
 	"github.com/holdfast-go/holdfast/internal/temporary"
 )
@@ -25,19 +26,19 @@ func TestLastOfOnePathWins(t *testing.T) {
 		for _, workers := range []int{1, 2, 8} {
 			d := fault.NewDisk()
 			d.SetSyncsAll("/", workers != 2)
-			f := newSet(d, Options{Policy: p, Workers: workers, Handles: 16})
-			var files []Write
+			f := newSet(d, files.Options{Policy: p, Workers: workers, Handles: 16})
+			var writes []files.Write
 			want := map[string]string{}
 			for i := range 400 {
 				path, text := fmt.Sprintf("/f%d", i%7), fmt.Sprintf("%d.", i)
-				mode := []Mode{Replace, Append, Truncate}[(i/7)%3]
-				files = append(files, Write{Path: path, Data: []byte(text), Mode: mode})
-				if mode == Append {
+				mode := []files.Mode{files.Replace, files.Append, files.Truncate}[(i/7)%3]
+				writes = append(writes, files.Write{Path: path, Data: []byte(text), Mode: mode})
+				if mode == files.Append {
 					text = want[path] + text
 				}
 				want[path] = text
 			}
-			if _, err := f.WriteAll(context.Background(), one(files...)); err != nil {
+			if _, err := f.WriteAll(context.Background(), one(writes...)); err != nil {
 				t.Fatal(err)
 			}
 			f.Close()
@@ -59,13 +60,13 @@ func TestTwoNamesOfOneFileDoNotMixTheirBytes(t *testing.T) {
 	d.WriteFile("a/file", nil, 0o644)
 	d.Link("a/file", "hard")
 	d.Symlink("a/file", "soft")
-	f := newSet(d, Options{Workers: 8})
-	var files []Write
+	f := newSet(d, files.Options{Workers: 8})
+	var writes []files.Write
 	for i := range 200 {
 		path := []string{"a/file", "hard", "soft", "a/../a/file"}[i%4]
-		files = append(files, Write{Path: path, Data: fmt.Appendf(nil, "<%07d>", i), Mode: Append})
+		writes = append(writes, files.Write{Path: path, Data: fmt.Appendf(nil, "<%07d>", i), Mode: files.Append})
 	}
-	if _, err := f.WriteAll(context.Background(), one(files...)); err != nil {
+	if _, err := f.WriteAll(context.Background(), one(writes...)); err != nil {
 		t.Fatal(err)
 	}
 	f.Close()
@@ -86,18 +87,18 @@ func TestManyBatchesAtOnceKeepOrderAndBounds(t *testing.T) {
 			d := fault.NewDisk()
 			d.SetCap(handles)
 			d.SetDescriptors(handles)
-			f := newSet(d, Options{Policy: p, Workers: 3, Handles: handles, MkdirAll: true})
+			f := newSet(d, files.Options{Policy: p, Workers: 3, Handles: handles, MkdirAll: true})
 			var all sync.WaitGroup
 			for g := range 100 {
 				all.Go(func() {
-					results, err := f.WriteAll(context.Background(), func(yield func(Write) bool) {
+					results, err := f.WriteAll(context.Background(), func(yield func(files.Write) bool) {
 						for i := range 12 {
 							path := fmt.Sprintf("/d%d/f%d", i%3, (g*i)%5)
-							mode := []Mode{Replace, Truncate, Append}[(g+i)%3]
+							mode := []files.Mode{files.Replace, files.Truncate, files.Append}[(g+i)%3]
 							if i == 7 {
-								path, mode = fmt.Sprintf("/own/%d", g), Create
+								path, mode = fmt.Sprintf("/own/%d", g), files.Create
 							}
-							if !yield(Write{Path: path, Data: fmt.Appendf(nil, "%d/%d;", g, i), Mode: mode}) {
+							if !yield(files.Write{Path: path, Data: fmt.Appendf(nil, "%d/%d;", g, i), Mode: mode}) {
 								return
 							}
 						}
@@ -137,7 +138,7 @@ func TestIteratorIsNotAskedForMoreThanIsAhead(t *testing.T) {
 					done.Add(1)
 				}
 			})
-			f := newSet(d, Options{Workers: workers})
+			f := newSet(d, files.Options{Workers: workers})
 			defer f.Close()
 			most, given := int64(0), int64(0)
 			go func() {
@@ -146,16 +147,16 @@ func TestIteratorIsNotAskedForMoreThanIsAhead(t *testing.T) {
 					gate <- struct{}{}
 				}
 			}()
-			_, err := f.WriteAll(context.Background(), func(yield func(Write) bool) {
+			_, err := f.WriteAll(context.Background(), func(yield func(files.Write) bool) {
 				for i := range 600 {
 					given++
 					most = max(most, given-done.Load())
-					if !yield(Write{Path: fmt.Sprint(i), Data: []byte("x")}) {
+					if !yield(files.Write{Path: fmt.Sprint(i), Data: []byte("x")}) {
 						return
 					}
 				}
 			})
-			limit := int64(min(lookAhead*workers, mostAhead))
+			limit := int64(min(32*workers, 128))
 			if workers == 1 {
 				limit = 0 // the caller's goroutine writes each before it asks for the next
 			}
@@ -169,15 +170,15 @@ func TestIteratorIsNotAskedForMoreThanIsAhead(t *testing.T) {
 func TestLargeFilesAreFewAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := fault.NewDisk(fault.DiskFault{Op: fault.DiskWrite, Take: fault.All, Delay: 1e9})
-		f := newSet(d, Options{Workers: 8})
+		f := newSet(d, files.Options{Workers: 8})
 		defer f.Close()
-		big := make([]byte, lookAheadBytes/2)
+		big := make([]byte, 8<<20/2)
 		most := 0
-		_, err := f.WriteAll(context.Background(), func(yield func(Write) bool) {
+		_, err := f.WriteAll(context.Background(), func(yield func(files.Write) bool) {
 			for i := range 12 {
 				synctest.Wait()
 				most = max(most, i-d.Count(fault.DiskClose))
-				if !yield(Write{Path: fmt.Sprint(i), Data: big}) {
+				if !yield(files.Write{Path: fmt.Sprint(i), Data: big}) {
 					return
 				}
 			}
@@ -230,9 +231,9 @@ func TestEndedContextWritesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(cause)
 	d := fault.NewDisk()
-	f := newSet(d, Options{})
+	f := newSet(d, files.Options{})
 	defer f.Close()
-	results, err := f.WriteAll(ctx, one(Write{Path: "a"}, Write{Path: "b"}))
+	results, err := f.WriteAll(ctx, one(files.Write{Path: "a"}, files.Write{Path: "b"}))
 	if !errors.Is(err, cause) || d.Count(fault.DiskOpen) != 0 {
 		t.Errorf("%v after %d opens", err, d.Count(fault.DiskOpen))
 	}
@@ -244,7 +245,7 @@ func TestEndedContextWritesNothing(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	}
-	if r, err := f.WriteFile(ctx, "a", nil, Create); !errors.Is(err, cause) || r.Outcome != holdfast.OutcomeUntouched {
+	if r, err := f.WriteFile(ctx, "a", nil, files.Create); !errors.Is(err, cause) || r.Outcome != holdfast.OutcomeUntouched {
 		t.Errorf("%+v", r)
 	}
 }
@@ -253,22 +254,22 @@ func TestIteratorThatPanicsLeavesNothingBehind(t *testing.T) {
 	for _, p := range wholePolicies {
 		synctest.Test(t, func(t *testing.T) { // fails if a goroutine is left
 			d := fault.NewDisk()
-			f := newSet(d, Options{Policy: p, Workers: 4})
+			f := newSet(d, files.Options{Policy: p, Workers: 4})
 			func() {
 				defer func() {
 					if recover() != "boo" {
 						t.Error("the panic did not come through")
 					}
 				}()
-				f.WriteAll(context.Background(), func(yield func(Write) bool) {
+				f.WriteAll(context.Background(), func(yield func(files.Write) bool) {
 					for i := range 40 {
-						yield(Write{Path: fmt.Sprint(i), Data: []byte("x"), Mode: Replace})
+						yield(files.Write{Path: fmt.Sprint(i), Data: []byte("x"), Mode: files.Replace})
 					}
 					panic("boo")
 				})
 			}()
 			// The paths are free again.
-			if r, err := f.WriteFile(context.Background(), "39", []byte("y"), Replace); err != nil {
+			if r, err := f.WriteFile(context.Background(), "39", []byte("y"), files.Replace); err != nil {
 				t.Error(r, err)
 			}
 			if err := f.Close(); err != nil || d.Open() != 0 {
@@ -286,7 +287,7 @@ func TestIteratorThatPanicsLeavesNothingBehind(t *testing.T) {
 func TestNoFilesAreNoWork(t *testing.T) {
 	for _, p := range wholePolicies {
 		d := fault.NewDisk()
-		f := newSet(d, Options{Policy: p})
+		f := newSet(d, files.Options{Policy: p})
 		results, err := f.WriteAll(context.Background(), one())
 		if err != nil || results.Len() != 0 || d.Count(fault.AnyDiskOp) != 0 {
 			t.Errorf("%v, %v, %d calls", results, err, d.Count(fault.AnyDiskOp))
@@ -300,10 +301,10 @@ func TestFewerDescriptorsThanHandlesSuffice(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d := fault.NewDisk()
 			d.SetDescriptors(5)
-			f := newSet(d, Options{Policy: p, Handles: 64, Workers: 16, MkdirAll: true, Retry: Retry{Attempts: 60}})
-			results, err := f.WriteAll(context.Background(), func(yield func(Write) bool) {
+			f := newSet(d, files.Options{Policy: p, Handles: 64, Workers: 16, MkdirAll: true, Retry: files.Retry{Attempts: 60}})
+			results, err := f.WriteAll(context.Background(), func(yield func(files.Write) bool) {
 				for i := range 100 {
-					yield(Write{Path: fmt.Sprintf("/d%d/%d", i%9, i), Data: []byte("x")})
+					yield(files.Write{Path: fmt.Sprintf("/d%d/%d", i%9, i), Data: []byte("x")})
 				}
 			})
 			if err != nil {
@@ -362,7 +363,7 @@ func TestDirectoryThatIsRemovedFailsItsFiles(t *testing.T) {
 		for _, sync := range wholeSyncs {
 			s := newScene(t, mode, sync, 6)
 			f := newSet(s.disk, s.options())
-			if _, err := f.WriteAll(context.Background(), one(Write{Path: "/a/first"}, Write{Path: "/b/first"})); err != nil {
+			if _, err := f.WriteAll(context.Background(), one(files.Write{Path: "/a/first"}, files.Write{Path: "/b/first"})); err != nil {
 				t.Fatal(err)
 			}
 			s.disk.RemoveAll("/a") // it is cached
@@ -381,11 +382,11 @@ func TestDirectoryThatIsRemovedFailsItsFiles(t *testing.T) {
 func TestDirectoryThatIsMovedIsNotWrittenTo(t *testing.T) {
 	d := fault.NewDisk()
 	d.MkdirAll("a")
-	f := newSet(d, Options{})
+	f := newSet(d, files.Options{})
 	defer f.Close()
 	write := func(path string) {
 		t.Helper()
-		if _, err := f.WriteFile(context.Background(), path, []byte(path), Create); err != nil {
+		if _, err := f.WriteFile(context.Background(), path, []byte(path), files.Create); err != nil {
 			t.Error(err)
 		}
 	}
@@ -403,16 +404,16 @@ func TestDirectoryThatIsMovedIsNotWrittenTo(t *testing.T) {
 
 func TestClosedFilesRefusesCalls(t *testing.T) {
 	d := fault.NewDisk()
-	f := newSet(d, Options{})
+	f := newSet(d, files.Options{})
 	if err := errors.Join(f.Close(), f.Close()); err != nil {
 		t.Error(err)
 	}
-	r, err := f.WriteFile(context.Background(), "a", nil, Create)
+	r, err := f.WriteFile(context.Background(), "a", nil, files.Create)
 	if !errors.Is(err, os.ErrClosed) || r.Outcome != holdfast.OutcomeUntouched {
 		t.Errorf("%+v", r)
 	}
 	pulled := false
-	results, err := f.WriteAll(context.Background(), func(func(Write) bool) { pulled = true })
+	results, err := f.WriteAll(context.Background(), func(func(files.Write) bool) { pulled = true })
 	if !errors.Is(err, os.ErrClosed) || results.Len() != 0 || pulled {
 		t.Errorf("%v %v", results, err)
 	}
@@ -424,8 +425,8 @@ func TestClosedFilesRefusesCalls(t *testing.T) {
 func TestCloseWaitsForBatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := fault.NewDisk(fault.DiskFault{Op: fault.DiskWrite, Take: fault.All, Delay: 1e9})
-		f := newSet(d, Options{})
-		go f.WriteFile(context.Background(), "a", []byte("x"), Create)
+		f := newSet(d, files.Options{})
+		go f.WriteFile(context.Background(), "a", []byte("x"), files.Create)
 		synctest.Wait()
 		f.Close()
 		if data, _ := d.ReadFile("a"); string(data) != "x" || d.Open() != 0 {
@@ -436,7 +437,7 @@ func TestCloseWaitsForBatches(t *testing.T) {
 
 // Nothing makes room for another file at the end.
 func TestWhatCloseClosesIsNoEviction(t *testing.T) {
-	f := newSet(fault.NewDisk(), Options{})
+	f := newSet(fault.NewDisk(), files.Options{})
 	if err := f.Append(context.Background(), "/a", []byte("x")); err != nil {
 		t.Fatal(err)
 	}
@@ -449,10 +450,10 @@ func TestWhatCloseClosesIsNoEviction(t *testing.T) {
 }
 
 func TestWrongPathsAndModesAreRefused(t *testing.T) {
-	f := newSet(fault.NewDisk(), Options{})
+	f := newSet(fault.NewDisk(), files.Options{})
 	defer f.Close()
 	results, err := f.WriteAll(context.Background(), one(
-		Write{Path: ""}, Write{Path: "a/"}, Write{Path: "a\x00b"}, Write{Path: "c", Mode: 9}, Write{Path: "good"}))
+		files.Write{Path: ""}, files.Write{Path: "a/"}, files.Write{Path: "a\x00b"}, files.Write{Path: "c", Mode: 9}, files.Write{Path: "good"}))
 	if err == nil || results.Totals().Failed != 4 || results.Totals().Untouched != 4 || results.At(4).Err != nil {
 		t.Errorf("%+v, %v", results.Totals(), err)
 	}
@@ -462,16 +463,16 @@ func TestNewFileWithTwoPathsHoldsOneOfTheirDatas(t *testing.T) {
 	for _, take := range []int{3, fault.All} {
 		d := fault.NewDisk(fault.DiskFault{Op: fault.DiskWrite, Take: take})
 		d.MkdirAll("a")
-		f := newSet(d, Options{Workers: 8})
-		var files []Write
+		f := newSet(d, files.Options{Workers: 8})
+		var writes []files.Write
 		for i := range 400 {
 			path := fmt.Sprintf([]string{"a/%d", "a/../a/%d", "soft%d", "./a/%d"}[i%4], i/4)
 			if i%4 == 0 {
 				d.Symlink(fmt.Sprintf("a/%d", i/4), fmt.Sprintf("soft%d", i/4))
 			}
-			files = append(files, Write{Path: path, Data: fmt.Appendf(nil, "<%07d>", i), Mode: Truncate})
+			writes = append(writes, files.Write{Path: path, Data: fmt.Appendf(nil, "<%07d>", i), Mode: files.Truncate})
 		}
-		if _, err := f.WriteAll(context.Background(), one(files...)); err != nil {
+		if _, err := f.WriteAll(context.Background(), one(writes...)); err != nil {
 			t.Fatal(err)
 		}
 		f.Close()
@@ -491,7 +492,7 @@ func TestNewFileWithTwoPathsHoldsOneOfTheirDatas(t *testing.T) {
 func TestNewFileIsWrittenBeforeAnotherPathFindsItEmpty(t *testing.T) {
 	d := fault.NewDisk()
 	d.MkdirAll("a")
-	f := newSet(d, Options{})
+	f := newSet(d, files.Options{})
 	begun := make(chan struct{})
 	var first atomic.Bool
 	d.Watch(func(c fault.DiskCall) {
@@ -507,9 +508,9 @@ func TestNewFileIsWrittenBeforeAnotherPathFindsItEmpty(t *testing.T) {
 		}
 	})
 	var both sync.WaitGroup
-	both.Go(func() { f.WriteFile(context.Background(), "a/file", []byte("first"), Truncate) })
+	both.Go(func() { f.WriteFile(context.Background(), "a/file", []byte("first"), files.Truncate) })
 	<-begun
-	both.Go(func() { f.WriteFile(context.Background(), "a/../a/file", []byte("second"), Truncate) })
+	both.Go(func() { f.WriteFile(context.Background(), "a/../a/file", []byte("second"), files.Truncate) })
 	both.Wait()
 	f.Close()
 	if data, _ := d.ReadFile("a/file"); string(data) != "second" || len(d.Violations()) > 0 {

@@ -1,4 +1,4 @@
-package files
+package files_test
 
 import (
 	"context"
@@ -9,30 +9,31 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/files"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
 )
 
 // TestIteratorMayWriteAPathThatItHasGiven has an iterator write a path that it has given, by itself
 // and by another goroutine that it waits for. The batch renames its own file after that.
 func TestIteratorMayWriteAPathThatItHasGiven(t *testing.T) {
-	calls := map[string]func(ctx context.Context, f *Set, mode Mode) error{
-		"WriteFile": func(ctx context.Context, f *Set, mode Mode) error {
+	calls := map[string]func(ctx context.Context, f *files.Set, mode files.Mode) error{
+		"WriteFile": func(ctx context.Context, f *files.Set, mode files.Mode) error {
 			_, err := f.WriteFile(ctx, "/a", []byte("between"), mode)
 			return err
 		},
-		"WriteAll": func(ctx context.Context, f *Set, mode Mode) error {
-			_, err := f.WriteAll(ctx, one(Write{Path: "/a", Data: []byte("between"), Mode: mode}, Write{Path: "/c"}))
+		"WriteAll": func(ctx context.Context, f *files.Set, mode files.Mode) error {
+			_, err := f.WriteAll(ctx, one(files.Write{Path: "/a", Data: []byte("between"), Mode: mode}, files.Write{Path: "/c"}))
 			return err
 		},
 	}
-	check := func(t *testing.T, p holdfast.Policy, mode Mode, beside bool, call func(ctx context.Context, f *Set, mode Mode) error) {
+	check := func(t *testing.T, p holdfast.Policy, mode files.Mode, beside bool, call func(ctx context.Context, f *files.Set, mode files.Mode) error) {
 		disk := fault.NewDisk()
-		f := onDisk(t, disk, Options{Policy: p})
+		f := onDisk(t, disk, files.Options{Policy: p})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		results, err := f.WriteAll(noContext, func(yield func(Write) bool) {
+		results, err := f.WriteAll(noContext, func(yield func(files.Write) bool) {
 			for _, path := range []string{"/a", "/b"} {
-				if !yield(Write{Path: path, Data: []byte("given"), Mode: Replace}) {
+				if !yield(files.Write{Path: path, Data: []byte("given"), Mode: files.Replace}) {
 					return
 				}
 			}
@@ -72,10 +73,10 @@ func TestRenameOfABatchWaitsForAFileThatIsUndone(t *testing.T) {
 		disk := fault.NewDisk(
 			fault.DiskFault{Op: fault.DiskWrite, Path: "a", Err: syscall.EIO},
 			fault.DiskFault{Op: fault.DiskRemove, Path: "a", Delay: time.Minute})
-		f := onDisk(t, disk, Options{Policy: holdfast.Durable()})
-		go f.WriteFile(noContext, "/a", []byte("failed"), Create)
+		f := onDisk(t, disk, files.Options{Policy: holdfast.Durable()})
+		go f.WriteFile(noContext, "/a", []byte("failed"), files.Create)
 		synctest.Wait() // it removes the file
-		if _, err := f.WriteAll(noContext, one(Write{Path: "/a", Data: []byte("given"), Mode: Replace}, Write{Path: "/b"})); err != nil {
+		if _, err := f.WriteAll(noContext, one(files.Write{Path: "/a", Data: []byte("given"), Mode: files.Replace}, files.Write{Path: "/b"})); err != nil {
 			t.Error(err)
 		}
 		time.Sleep(time.Hour)

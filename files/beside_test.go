@@ -1,10 +1,9 @@
-package files
+package files_test
 
 import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -14,8 +13,8 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/files"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
-	"github.com/holdfast-go/holdfast/internal/keyed"
 )
 
 // afterPowerCuts checks that whatever a power cut may leave has this at the path.
@@ -33,13 +32,13 @@ func TestWholeFileIsNotDurableInDirectoryWhoseNameMayBeLost(t *testing.T) {
 		for _, all := range []bool{true, false} {
 			disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskSync, Path: "/", Times: 1, Err: syscall.EIO})
 			disk.SetSyncsAll("/", all)
-			f := onDisk(t, disk, Options{Policy: holdfast.Policy{Sync: s}, MkdirAll: true})
+			f := onDisk(t, disk, files.Options{Policy: holdfast.Policy{Sync: s}, MkdirAll: true})
 			for _, path := range []string{"/x/one", "/x/two", "/x/y/other"} {
-				for _, mode := range []Mode{Truncate, Replace} {
+				for _, mode := range []files.Mode{files.Truncate, files.Replace} {
 					if r, err := f.WriteFile(noContext, path, []byte("x"), mode); !errors.Is(err, syscall.EIO) || r.Outcome == holdfast.OutcomeDurable {
 						t.Errorf("%v %v: %v, %v", path, mode, r.Outcome, err)
 					}
-					results, _ := f.WriteAll(noContext, one(Write{Path: path, Data: []byte("x"), Mode: mode}))
+					results, _ := f.WriteAll(noContext, one(files.Write{Path: path, Data: []byte("x"), Mode: mode}))
 					if r := results.At(0); r.Outcome == holdfast.OutcomeDurable {
 						t.Errorf("%v %v: durable in a batch", path, mode)
 					}
@@ -55,7 +54,7 @@ func TestDirectoryThatCannotBeOpenedForItsSyncIsTriedAgain(t *testing.T) {
 			disk := fault.NewDisk()
 			// Its second opening: the first finds that the directory is missing.
 			disk.Add(fault.DiskFault{Op: fault.DiskOpenDir, Path: "/", Times: 2, Err: cause})
-			f := onDisk(t, disk, Options{Policy: holdfast.EachDurable(), MkdirAll: true})
+			f := onDisk(t, disk, files.Options{Policy: holdfast.EachDurable(), MkdirAll: true})
 			mustAppend(t, f, "/x/log", "durable")
 			afterPowerCuts(t, disk, "/x/log", "durable")
 		})
@@ -70,9 +69,9 @@ func TestAppendDoesNotMixWithANewFile(t *testing.T) {
 				fault.DiskFault{Op: fault.DiskWrite, Path: "file", Take: 3, Times: 1, Delay: 2 * time.Second},
 				fault.DiskFault{Op: fault.DiskWrite, Path: "file", Take: fault.All, First: 2, Delay: 2 * time.Second})
 			disk.MkdirAll("a")
-			f := onDisk(t, disk, Options{Policy: holdfast.Unbuffered()})
+			f := onDisk(t, disk, files.Options{Policy: holdfast.Unbuffered()})
 			var both sync.WaitGroup
-			both.Go(func() { f.WriteFile(noContext, "/a/file", []byte("whole\n"), Create) })
+			both.Go(func() { f.WriteFile(noContext, "/a/file", []byte("whole\n"), files.Create) })
 			time.Sleep(time.Second)
 			both.Go(func() { f.Append(noContext, path, []byte("line\n")) })
 			both.Wait()
@@ -87,13 +86,13 @@ func TestAppendOpensNoFileThatIsJustReplaced(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			disk := fault.NewDisk()
 			disk.WriteFile("/log", []byte("old"), 0o644)
-			f := onDisk(t, disk, Options{Policy: p})
+			f := onDisk(t, disk, files.Options{Policy: p})
 			disk.Add(fault.DiskFault{Op: fault.DiskStatFD, Path: "log", Times: 1, Delay: time.Hour})
 			var beside sync.WaitGroup
 			beside.Go(func() { f.Append(noContext, "/log", []byte("first ")); f.Flush(noContext) })
 			time.Sleep(time.Minute)
 			disk.Symlink("/log", "/alias") // whose write does not wait for the append's path
-			if _, err := f.WriteFile(noContext, "/alias", []byte("new "), Replace); err != nil {
+			if _, err := f.WriteFile(noContext, "/alias", []byte("new "), files.Replace); err != nil {
 				t.Fatal(err)
 			}
 			beside.Wait()
@@ -119,10 +118,10 @@ func TestRemovalOfAFailedFileTakesNoAppendedBytes(t *testing.T) {
 					fault.DiskFault{Op: fault.DiskWrite, Path: "file", First: 2, Times: 1, Err: syscall.EIO, Delay: time.Second},
 					fault.DiskFault{Op: fault.DiskStat, Path: "file", Delay: time.Hour})
 				disk.MkdirAll("a")
-				f := onDisk(t, disk, Options{Policy: p})
+				f := onDisk(t, disk, files.Options{Policy: p})
 				var beside sync.WaitGroup
-				var r Result
-				beside.Go(func() { r, _ = f.WriteFile(noContext, "/a/file", []byte("whole\n"), Create) })
+				var r files.Result
+				beside.Go(func() { r, _ = f.WriteFile(noContext, "/a/file", []byte("whole\n"), files.Create) })
 				time.Sleep(100 * time.Millisecond)
 				mustAppend(t, f, path, "line\n")
 				if err := f.Sync(noContext); err != nil {
@@ -143,15 +142,15 @@ func TestRemovalOfAFailedFileTakesNoAppendedBytes(t *testing.T) {
 }
 
 func TestRemovalOfAFailedFileTakesNoBytesOfAnotherPath(t *testing.T) {
-	for _, mode := range []Mode{Append, Truncate} {
+	for _, mode := range []files.Mode{files.Append, files.Truncate} {
 		synctest.Test(t, func(t *testing.T) {
 			disk := fault.NewDisk(
 				fault.DiskFault{Op: fault.DiskWrite, Path: "file", Times: 1, Take: 3, Delay: time.Second},
 				fault.DiskFault{Op: fault.DiskWrite, Path: "file", First: 2, Times: 1, Err: syscall.EIO, Delay: time.Second})
 			disk.MkdirAll("a")
-			f := onDisk(t, disk, Options{Policy: holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncEach}}})
+			f := onDisk(t, disk, files.Options{Policy: holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncEach}}})
 			var beside sync.WaitGroup
-			beside.Go(func() { f.WriteFile(noContext, "/a/file", []byte("whole"), Create) })
+			beside.Go(func() { f.WriteFile(noContext, "/a/file", []byte("whole"), files.Create) })
 			time.Sleep(100 * time.Millisecond)
 			if r, err := f.WriteFile(noContext, "/a/../a/file", []byte("other"), mode); err != nil || r.Outcome != holdfast.OutcomeDurable {
 				t.Error(r, err)
@@ -168,7 +167,7 @@ func TestNameOfTheFileAfterARotationIsDurable(t *testing.T) {
 	for _, p := range []holdfast.Policy{holdfast.Durable(), holdfast.EachDurable()} {
 		synctest.Test(t, func(t *testing.T) {
 			disk := fault.NewDisk()
-			f := onDisk(t, disk, Options{Policy: p})
+			f := onDisk(t, disk, files.Options{Policy: p})
 			mustAppend(t, f, "/log", "old")
 			disk.Move("/log", "/log.1")
 			disk.Add(fault.DiskFault{Op: fault.DiskClose, Path: "log*", Times: 1, Delay: time.Second})
@@ -183,18 +182,18 @@ func TestNameOfTheFileAfterARotationIsDurable(t *testing.T) {
 }
 
 func TestEndedContextEndsTheWaitForANewFile(t *testing.T) {
-	calls := map[string]func(f *Set, ctx context.Context) error{
-		"write": func(f *Set, ctx context.Context) error {
-			_, err := f.WriteFile(ctx, "/mine", []byte("x"), Append)
+	calls := map[string]func(f *files.Set, ctx context.Context) error{
+		"write": func(f *files.Set, ctx context.Context) error {
+			_, err := f.WriteFile(ctx, "/mine", []byte("x"), files.Append)
 			return err
 		},
-		"make": func(f *Set, ctx context.Context) error {
-			go f.WriteFile(ctx, "/other", []byte("x"), Append)
+		"make": func(f *files.Set, ctx context.Context) error {
+			go f.WriteFile(ctx, "/other", []byte("x"), files.Append)
 			time.Sleep(time.Millisecond)
-			_, err := f.WriteFile(ctx, "/new", []byte("x"), Create)
+			_, err := f.WriteFile(ctx, "/new", []byte("x"), files.Create)
 			return err
 		},
-		"append": func(f *Set, ctx context.Context) error { return f.Append(ctx, "/mine", []byte("x")) },
+		"append": func(f *files.Set, ctx context.Context) error { return f.Append(ctx, "/mine", []byte("x")) },
 	}
 	for name, call := range calls {
 		t.Run(name, func(t *testing.T) {
@@ -202,9 +201,9 @@ func TestEndedContextEndsTheWaitForANewFile(t *testing.T) {
 				disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskWrite, Path: "slow", Take: fault.All, Delay: time.Hour})
 				disk.WriteFile("/mine", nil, 0o644)
 				disk.WriteFile("/other", nil, 0o644)
-				f := onDisk(t, disk, Options{Policy: holdfast.Unbuffered()})
+				f := onDisk(t, disk, files.Options{Policy: holdfast.Unbuffered()})
 				var beside sync.WaitGroup
-				beside.Go(func() { f.WriteFile(noContext, "/slow", []byte("x"), Create) })
+				beside.Go(func() { f.WriteFile(noContext, "/slow", []byte("x"), files.Create) })
 				synctest.Wait()
 				ctx, cancel := context.WithTimeout(noContext, time.Second)
 				defer cancel()
@@ -224,15 +223,15 @@ func TestEndedContextEndsTheWaitForANewFile(t *testing.T) {
 
 // Another's sync of a file that is being closed is no system call of ours.
 func TestEndedContextEndsTheWaitForAFileThatIsClosed(t *testing.T) {
-	calls := map[string]func(f *Set, ctx context.Context) error{
-		"append":  func(f *Set, ctx context.Context) error { return f.Append(ctx, "/log", []byte("xy")) },
-		"release": func(f *Set, ctx context.Context) error { return f.Release(ctx, "/log") },
+	calls := map[string]func(f *files.Set, ctx context.Context) error{
+		"append":  func(f *files.Set, ctx context.Context) error { return f.Append(ctx, "/log", []byte("xy")) },
+		"release": func(f *files.Set, ctx context.Context) error { return f.Release(ctx, "/log") },
 	}
 	for name, call := range calls {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskClose, Path: "log", Delay: time.Hour})
-				f := onDisk(t, disk, Options{Policy: holdfast.Policy{Buffer: 1}})
+				f := onDisk(t, disk, files.Options{Policy: holdfast.Policy{Buffer: 1}})
 				mustAppend(t, f, "/log", "xy")
 				var beside sync.WaitGroup
 				beside.Go(func() { f.Release(noContext, "/log") })
@@ -254,51 +253,17 @@ func TestNameThatCannotBeLookedForAtOnceIsNoFailedSync(t *testing.T) {
 	for _, cause := range []error{syscall.EINTR, syscall.ENOMEM} {
 		synctest.Test(t, func(t *testing.T) {
 			disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskStatFD, Path: "log", First: 2, Times: 2, Err: cause})
-			f := onDisk(t, disk, Options{Policy: holdfast.EachDurable()})
+			f := onDisk(t, disk, files.Options{Policy: holdfast.EachDurable()})
 			mustAppend(t, f, "/log", "durable")
 			mustAppend(t, f, "/log", " too")
 		})
 	}
 }
 
-func TestNothingIsKeptOfManyPaths(t *testing.T) {
-	paths := 20_000
-	if testing.Short() {
-		paths = 2000
-	}
-	for _, p := range []holdfast.Policy{holdfast.Buffered(holdfast.KiB), {Buffer: holdfast.KiB, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}, holdfast.Durable()} {
-		disk := fault.NewDisk()
-		f := newSet(disk, Options{Policy: p, Handles: 8, Memory: 16 * holdfast.KiB})
-		for i := range paths {
-			mustAppend(t, f, "/"+strconv.Itoa(i), "x")
-			if i%3 == 0 {
-				f.Release(noContext, "/"+strconv.Itoa(i))
-			}
-		}
-		if err := f.Sync(noContext); err != nil {
-			t.Fatal(err)
-		}
-		s, h := &f.streams, &f.handles
-		kept := map[string]int{
-			"streams": len(s.paths), "names": len(s.names), "left": len(s.left), "open files": len(s.byFile),
-			"directories": len(h.Dirs), "lost names": len(f.names.Lost), "queues": len(f.turns.Last), "made": len(f.fresh.sealed),
-		}
-		for what, n := range kept {
-			if n > 16 {
-				t.Errorf("%v: %d %s are kept", p, n, what)
-			}
-		}
-		if m := &s.memory; m.used+m.spare > m.limit || m.used < 0 || m.spare < 0 {
-			t.Errorf("%v: %d bytes in use and %d spare, of %d", p, m.used, m.spare, m.limit)
-		}
-		f.Close()
-	}
-}
-
 func TestManyStuckPathsTakeNoMoreMemoryThanThereIs(t *testing.T) {
 	disk := fault.NewDisk()
 	disk.Deny("/*", syscall.EROFS)
-	f := newSet(disk, Options{Policy: holdfast.Buffered(4 * holdfast.KiB), Memory: 4 * holdfast.KiB, Retry: once})
+	f := newSet(disk, files.Options{Policy: holdfast.Buffered(4 * holdfast.KiB), Memory: 4 * holdfast.KiB, Retry: once})
 	accepted := 0
 	for i := range 10_000 {
 		if f.Append(noContext, "/"+strconv.Itoa(i), []byte("x")) == nil {
@@ -310,7 +275,7 @@ func TestManyStuckPathsTakeNoMoreMemoryThanThereIs(t *testing.T) {
 	}
 	lost := int64(0)
 	for _, err := range f.Close().(interface{ Unwrap() []error }).Unwrap() {
-		if failed := (*Error)(nil); errors.As(err, &failed) {
+		if failed := (*files.Error)(nil); errors.As(err, &failed) {
 			lost += failed.Lost
 		}
 	}
@@ -321,14 +286,14 @@ func TestManyStuckPathsTakeNoMoreMemoryThanThereIs(t *testing.T) {
 
 func TestPathTakesAllMemoryThereIs(t *testing.T) {
 	disk := fault.NewDisk()
-	f := onDisk(t, disk, Options{Policy: holdfast.Buffered(4 * holdfast.KiB), Memory: 4 * holdfast.KiB})
+	f := onDisk(t, disk, files.Options{Policy: holdfast.Buffered(4 * holdfast.KiB), Memory: 4 * holdfast.KiB})
 	want := ""
 	for i := range 300 {
 		data := strings.Repeat("x", i*37%5000)
 		mustAppend(t, f, "/one", data)
 		want += data
-		if m := &f.streams.memory; m.used+m.spare > m.limit {
-			t.Fatalf("%d bytes in use and %d spare, of %d", m.used, m.spare, m.limit)
+		if n := f.Stats().Memory; n > int64(4*holdfast.KiB) {
+			t.Fatalf("%d bytes are in use", n)
 		}
 	}
 	if err := f.Flush(noContext); err != nil {
@@ -341,7 +306,7 @@ func TestDirectoryThatCannotBeOpenedToSyncItIsNotFinal(t *testing.T) {
 	for _, p := range []holdfast.Policy{holdfast.Durable(), holdfast.EachDurable(), {Sync: holdfast.Sync{Mode: holdfast.SyncClose}}} {
 		synctest.Test(t, func(t *testing.T) {
 			disk := fault.NewDisk()
-			f := onDisk(t, disk, Options{Policy: p, Retry: once})
+			f := onDisk(t, disk, files.Options{Policy: p, Retry: once})
 			disk.WriteFile("/log", nil, 0o644)
 			disk.Add(fault.DiskFault{Op: fault.DiskDatasync, Delay: time.Minute})
 			var beside sync.WaitGroup
@@ -372,7 +337,7 @@ func TestDirectoryThatCannotBeOpenedToSyncItIsNotFinal(t *testing.T) {
 
 func TestCloseReportsNamesThatCouldNotBeSynced(t *testing.T) {
 	disk := fault.NewDisk()
-	f := onDisk(t, disk, Options{Policy: holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncClose}}, Retry: once})
+	f := onDisk(t, disk, files.Options{Policy: holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncClose}}, Retry: once})
 	mustAppend(t, f, "/log", "x")
 	disk.Add(fault.DiskFault{Op: fault.DiskStatPath, Path: "/", Err: syscall.EMFILE})
 	disk.Add(fault.DiskFault{Op: fault.DiskOpenDir, Path: "/", Err: syscall.EMFILE})
@@ -388,9 +353,9 @@ func TestWholeFileDoesNotStandInTheMiddleOfAnAppend(t *testing.T) {
 			fault.DiskFault{Op: fault.DiskWrite, Path: "log", Times: 1, Take: 3, Delay: time.Second, Err: syscall.ENOSPC})
 		disk.WriteFile("/log", []byte("old "), 0o644)
 		disk.Add(fault.DiskFault{Op: fault.DiskOpen, Path: "log", Times: 1, Delay: time.Millisecond})
-		f := onDisk(t, disk, Options{Policy: holdfast.Buffered(holdfast.KiB), Retry: once})
+		f := onDisk(t, disk, files.Options{Policy: holdfast.Buffered(holdfast.KiB), Retry: once})
 		var beside sync.WaitGroup
-		beside.Go(func() { f.WriteFile(noContext, "/log", []byte("whole "), Append) })
+		beside.Go(func() { f.WriteFile(noContext, "/log", []byte("whole "), files.Append) })
 		synctest.Wait() // it opens the file
 		mustAppend(t, f, "/log", "appended ")
 		f.Flush(noContext)
@@ -401,46 +366,6 @@ func TestWholeFileDoesNotStandInTheMiddleOfAnAppend(t *testing.T) {
 		got, _ := disk.ReadFile("/log")
 		if !strings.Contains(string(got), "appended ") {
 			t.Errorf("%q", got)
-		}
-	})
-}
-
-// The next in the queue of a file's writers looks there as soon as its turn comes.
-func TestATornAppendIsKnownBeforeItsTurnEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		disk := fault.NewDisk(
-			fault.DiskFault{Op: fault.DiskWrite, Path: "log", Times: 1, Take: 3, Delay: time.Second, Err: syscall.ENOSPC})
-		f := onDisk(t, disk, Options{Policy: holdfast.Buffered(holdfast.KiB), Retry: once})
-		mustAppend(t, f, "/log", "appended ")
-		var flush sync.WaitGroup
-		flush.Go(func() { f.Flush(noContext) })
-		synctest.Wait() // it writes
-
-		var next keyed.Ticket
-		f.turns.Join(f.streams.paths["/log"].file.key, &next)
-		f.streams.mu.Lock() // nothing of what failed can be noted
-		time.Sleep(time.Second)
-		ended := false
-		for range 1000 {
-			runtime.Gosched()
-			select {
-			case <-next.First:
-				ended = true
-			default:
-			}
-		}
-		f.streams.mu.Unlock()
-		if ended {
-			t.Error("the turn ended before it was noted what is written")
-		}
-		<-next.First
-		if err := f.streams.torn("/log"); !errors.Is(err, syscall.ENOSPC) {
-			t.Errorf("in its turn the next gets %v", err)
-		}
-		f.turns.Leave(&next)
-		flush.Wait()
-		if err := f.Close(); err != nil {
-			t.Error(err)
 		}
 	})
 }

@@ -1,4 +1,4 @@
-package files
+package files_test
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/files"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
 )
 
@@ -21,7 +22,7 @@ import (
 // of them adds to a file names it and is numbered, so that the files show what was kept.
 type crowd struct {
 	t     *testing.T
-	f     *Set
+	f     *files.Set
 	disk  *fault.Disk
 	seed  uint64
 	paths int
@@ -55,9 +56,9 @@ func inCrowd(t *testing.T, p holdfast.Policy, seed uint64) {
 	disk := fault.NewDisk()
 	disk.SetSyncsAll("/", r.IntN(2) == 0)
 	disk.MkdirAll("a")
-	f := onDisk(t, disk, Options{
+	f := onDisk(t, disk, files.Options{
 		Policy: p, Handles: 4, Memory: holdfast.Size(2+r.IntN(8)) * holdfast.KiB, Workers: 1 + r.IntN(3), MkdirAll: true,
-		Retry: Retry{Attempts: 2, Base: time.Millisecond, Cap: 4 * time.Millisecond},
+		Retry: files.Retry{Attempts: 2, Base: time.Millisecond, Cap: 4 * time.Millisecond},
 	})
 	c := &crowd{t: t, f: f, disk: disk, seed: seed, paths: 50, kept: map[string][]string{}}
 	var all sync.WaitGroup
@@ -103,17 +104,17 @@ func (c *crowd) run(g int) {
 		case 1:
 			c.f.Sync(ctx)
 		case 2:
-			result, err := c.f.WriteFile(ctx, path, []byte(record), Append)
+			result, err := c.f.WriteFile(ctx, path, []byte(record), files.Append)
 			c.note(g, path, record, err == nil, int(result.Bytes))
 		case 3:
-			results, _ := c.f.WriteAll(ctx, one(Write{Path: path, Data: []byte(record), Mode: Append}))
+			results, _ := c.f.WriteAll(ctx, one(files.Write{Path: path, Data: []byte(record), Mode: files.Append}))
 			c.note(g, path, record, results.At(0).Err == nil, int(results.At(0).Bytes))
 		case 4:
 			time.Sleep(time.Duration(r.IntN(20)) * time.Millisecond)
 		default:
 			err := c.f.Append(ctx, path, []byte(record))
 			n := 0
-			if failed := (*Error)(nil); errors.As(err, &failed) {
+			if failed := (*files.Error)(nil); errors.As(err, &failed) {
 				n = int(failed.Offset)
 			}
 			c.note(g, path, record, err == nil, n)

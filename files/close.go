@@ -17,7 +17,7 @@ import (
 // It waits for the kernel; the end of ctx ends the wait between two writes.
 // Any number of goroutines may call it.
 func (f *Set) Flush(ctx context.Context) error {
-	return f.streams.forAll(ctx, f.streams.flushAllLocked)
+	return f.forAll(ctx, f.flusher.flushAllLocked)
 }
 
 // Sync makes all that was accepted by Append before the call durable, for every path,
@@ -33,40 +33,32 @@ func (f *Set) Flush(ctx context.Context) error {
 // their whole file system. That does not report every earlier failure. It is an error
 // where the system can't do it. Use sync=close to have files synced when they are closed.
 func (f *Set) Sync(ctx context.Context) error {
-	return f.streams.forAll(ctx, f.streams.makeDurableLocked)
+	return f.forAll(ctx, f.syncer.makeDurableLocked)
 }
 
 // forAll does one step with all streams.
-func (t *streams) forAll(ctx context.Context, step func(context.Context, []goal) error) error {
+func (f *Set) forAll(ctx context.Context, step func(context.Context, []target) error) error {
+	t := &f.streams
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closing {
 		return errFilesClosed
 	}
 	t.calls++
-	goals := t.goalsLocked()
-	earlier := t.unreportedLocked(goals)
-	err := step(ctx, goals)
-	err = errjoin.Join(earlier, err, t.unreportedLocked(goals), t.lostNamesLocked())
-	t.restGoalsLocked(goals)
+	targets := t.targetsLocked()
+	earlier := unreportedLocked(targets)
+	err := step(ctx, targets)
+	err = errjoin.Join(earlier, err, unreportedLocked(targets), t.lostNamesLocked())
+	t.restTargetsLocked(targets)
 	t.doneLocked()
 	return err
 }
 
-// lostNamesLocked returns the directories in which forgotten files lost their names.
-func (t *streams) lostNamesLocked() error {
-	var errs []error
-	for _, lost := range t.lostNames {
-		errs = append(errs, lost.why)
-	}
-	return errjoin.Join(errs...)
-}
-
 // unreportedLocked returns the failures in the background that no call has returned yet,
 // and the final failures.
-func (t *streams) unreportedLocked(goals []goal) error {
+func unreportedLocked(targets []target) error {
 	var errs []error
-	for _, g := range goals {
+	for _, g := range targets {
 		errs = append(errs, g.stream.unreported)
 		g.stream.unreported = nil
 		errs = append(errs, g.stream.removalLocked(), g.stream.final)
@@ -98,17 +90,13 @@ func (f *Set) Release(ctx context.Context, path string) error {
 	t.calls++
 	defer t.doneLocked()
 	defer t.restLocked(s)
-	goals := []goal{{s, s.accepted}}
-	earlier := t.unreportedLocked(goals)
-	step := t.flushAllLocked
-	if t.policy.Sync.Mode != holdfast.SyncNever {
-		step = t.makeDurableLocked
+	targets := []target{{s, s.accepted}}
+	earlier := unreportedLocked(targets)
+	err = f.finishLocked(ctx, targets)
+	if x := t.fileOf(s); x != nil {
+		err = errjoin.Join(err, f.open.shutLocked(ctx, x))
 	}
-	err = step(ctx, goals)
-	if x := t.openFile(s); x != nil {
-		err = errjoin.Join(err, t.shutLocked(ctx, x))
-	}
-	return errjoin.Join(earlier, err, t.unreportedLocked(goals), t.lostNameLocked(ctx, s))
+	return errjoin.Join(earlier, err, unreportedLocked(targets), f.lostNameLocked(ctx, s))
 }
 
 // Discard gives up what [Set.Append] has accepted for a path and could not write, such as the log of
@@ -141,29 +129,30 @@ func (f *Set) Discard(ctx context.Context, path string) (lost int64, err error) 
 	defer t.doneLocked()
 	s.users++
 	defer t.restLocked(s)
-	return t.discardLocked(ctx, s)
+	return f.discardLocked(ctx, s)
 }
 
-func (t *streams) discardLocked(ctx context.Context, s *stream) (lost int64, err error) {
+func (f *Set) discardLocked(ctx context.Context, s *stream) (lost int64, err error) {
+	t := &f.streams
 	for s.busy {
 		if err := t.awaitStreamLocked(ctx, s); err != nil {
 			return 0, err
 		}
 	}
-	if x := t.openFile(s); x != nil {
+	if x := t.fileOf(s); x != nil {
 		s.busy = true // no other call opens the file meanwhile
-		err := t.shutLocked(ctx, x)
+		err := f.open.shutLocked(ctx, x)
 		s.busy = false
 		s.changed.wakeLocked()
 		if err != nil {
-			t.due.armLocked()
+			f.flusher.armLocked()
 			return 0, err
 		}
 	}
 	if t.paths[s.name.path] != s { // another call was faster
 		return 0, nil
 	}
-	err = t.unreportedLocked([]goal{{stream: s}})
+	err = unreportedLocked([]target{{stream: s}})
 	lost = s.waitsLocked()
 	why := errDiscarded
 	if lost > 0 {
@@ -174,14 +163,7 @@ func (t *streams) discardLocked(ctx context.Context, s *stream) (lost int64, err
 			Err: fmt.Errorf("the last %d bytes accepted are lost: %w", lost, why)}, 0)
 	}
 	t.forgetLocked(s)
-	s.leaveLocked()
-	for _, b := range []*block{s.flight, s.wait} {
-		if b != nil {
-			t.memory.giveLocked(b)
-		}
-	}
-	s.flight, s.wait, s.begun = nil, nil, 0
-	t.ended.wakeLocked()
+	f.flusher.dropLocked(s)
 	// The calls that still use the stream see its end.
 	s.lost = append(s.lost, span{s.flushed, s.accepted})
 	s.flushed, s.failed = s.accepted, nil
@@ -193,18 +175,19 @@ var errDiscarded = errors.New("the path was discarded")
 
 // lostNameLocked returns why a stream's name may be lost: a forgotten file may have had it.
 // If the stream was forgotten and names were lost, it looks up where the path leads now.
-func (t *streams) lostNameLocked(ctx context.Context, s *stream) error {
-	if s.births > 0 || len(t.lostNames) == 0 {
-		return t.lostNamesOfLocked(s.named.dir, s.dir)
+func (f *Set) lostNameLocked(ctx context.Context, s *stream) error {
+	t := &f.streams
+	if s.births > 0 || len(t.forgotten.lost) == 0 {
+		return t.lostNamesOfLocked(s.site.dir, s.dir)
 	}
 	t.mu.Unlock()
 	var is sys.Stat
-	tries := t.files.tries(s.given)
-	at, err := t.files.resolve(ctx, &tries, s.name.path)
+	tries := t.tries(s.given)
+	at, err := t.resolve(ctx, &tries, s.name.path)
 	if err == nil {
 		var name sys.Name
 		if name, err = sys.NewName(at.dir); err == nil {
-			is, err = t.files.disk.StatPath(name)
+			is, err = t.disk.StatPath(name)
 		}
 	}
 	t.mu.Lock()
@@ -212,74 +195,6 @@ func (t *streams) lostNameLocked(ctx context.Context, s *stream) error {
 		return t.lostNamesLocked() // any of them
 	}
 	return t.lostNamesOfLocked(keyed.Key{Device: is.Device, Inode: is.Inode}, s.name.dir, at.dir)
-}
-
-// settle flushes what waits for a path before the whole file is written. Where the
-// system reports no inodes, it closes the path's file too: the name may soon be another's.
-func (t *streams) settle(ctx context.Context, path string) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(t.paths) == 0 {
-		return nil
-	}
-	path, err := pathOf(path)
-	if err != nil {
-		return err
-	}
-	s := t.paths[path]
-	if s == nil {
-		return nil
-	}
-	s.users++
-	defer t.restLocked(s)
-	if err := t.flushLocked(ctx, s, s.accepted); err != nil {
-		return err
-	}
-	if x := t.openFile(s); x != nil && x.key == (keyed.Key{}) {
-		return t.shutLocked(ctx, x)
-	}
-	return nil
-}
-
-// torn returns the failure that left only a part of a call's bytes in a path's file.
-// Other bytes written now would come in the middle of them.
-func (t *streams) torn(path string) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(t.paths) == 0 {
-		return nil
-	}
-	path, err := pathOf(path)
-	if err != nil {
-		return err
-	}
-	if s := t.paths[path]; s != nil && s.begun > 0 && s.begun < len(s.flight.bytes) {
-		return s.failed
-	}
-	return nil
-}
-
-// shutLocked closes a file, and waits for that without the lock.
-func (t *streams) shutLocked(ctx context.Context, x *streamFile) error {
-	t.mu.Unlock()
-	defer t.mu.Lock()
-	if ctx.Done() == nil {
-		t.letGo(x)
-	} else {
-		t.background.Go(func() { t.letGo(x) })
-	}
-	if err := x.awaitDrop(ctx); err != nil {
-		return appendError(x.stream.given, opWait, err)
-	}
-	return nil
-}
-
-// doneLocked ends a call.
-func (t *streams) doneLocked() {
-	t.calls--
-	if t.calls == 0 && t.closing {
-		t.ended.wakeLocked()
-	}
 }
 
 // Close refuses new calls with an error that is os.ErrClosed, and waits for those
@@ -294,67 +209,71 @@ func (f *Set) Close() error {
 		f.closing = true
 		f.mu.Unlock()
 		f.calls.Wait()
-		f.closeErr = f.streams.close()
+		f.closeErr = f.closeStreams()
 		f.marks.CloseAll()
 		f.handles.CloseAll()
 	})
 	return f.closeErr
 }
 
-// close refuses new calls and ends those that wait for memory. It waits for the others,
+// closeStreams refuses new calls and ends those that wait for memory. It waits for the others,
 // flushes and syncs all as the policy says, and closes every file. It returns every
 // failure that no call has returned.
-func (t *streams) close() error {
+func (f *Set) closeStreams() error {
+	t := &f.streams
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.stopLocked()
-	goals := t.goalsLocked()
-	earlier := t.unreportedLocked(goals)
-	step := t.flushAllLocked
+	f.stopLocked()
+	targets := t.targetsLocked()
+	failed := []error{unreportedLocked(targets)}
+	f.finishLocked(context.Background(), targets) // what fails is the streams', but for names
 	if t.policy.Sync.Mode != holdfast.SyncNever {
-		step = t.makeDurableLocked
+		_, err := t.syncNamesLocked(context.Background(), targets)
+		failed = append(failed, err)
 	}
-	step(context.Background(), goals) // what fails is the streams', but for names
-	if t.policy.Sync.Mode != holdfast.SyncNever {
-		earlier = errjoin.Join(earlier, t.syncNamesLocked(context.Background(), goals))
-	}
-	for _, g := range goals {
-		if x := t.openFile(g.stream); x != nil {
-			t.shutLocked(context.Background(), x)
+	for _, g := range targets {
+		if x := t.fileOf(g.stream); x != nil {
+			f.open.shutLocked(context.Background(), x)
 		}
 	}
-	earlier = errjoin.Join(earlier, t.lostLocked(goals), t.unreportedLocked(goals), t.lostNamesLocked())
-	t.restGoalsLocked(goals)
+	failed = append(failed, t.lostLocked(targets), unreportedLocked(targets), t.lostNamesLocked())
+	t.restTargetsLocked(targets)
 	t.mu.Unlock()
-	t.closeErrseq(t.errseq)
+	f.open.dropErrseq(f.open.errseq)
 	t.mu.Lock()
-	return earlier
+	return errjoin.Join(failed...)
+}
+
+// finishLocked hands what is accepted to the kernel, and makes it durable unless the policy is sync=never.
+func (f *Set) finishLocked(ctx context.Context, targets []target) error {
+	if f.options.Policy.Sync.Mode == holdfast.SyncNever {
+		return f.flusher.flushAllLocked(ctx, targets)
+	}
+	return f.syncer.makeDurableLocked(ctx, targets)
 }
 
 // stopLocked lets no call begin, and returns when none is under way.
-func (t *streams) stopLocked() {
+func (f *Set) stopLocked() {
+	t := &f.streams
 	t.closing = true
-	if t.due.timer != nil {
-		t.due.timer.Stop()
-	}
+	f.flusher.stopLocked()
 	for _, s := range t.paths {
 		s.changed.wakeLocked()
 	}
-	t.ended.wakeLocked()
 	for t.calls > 0 {
-		t.awaitLocked(context.Background(), &t.ended)
+		t.awaitLocked(context.Background(), &t.idle)
 	}
 	t.mu.Unlock()
 	t.background.Wait()
-	t.commit.Wait()
+	f.syncer.commit.Wait()
 	t.mu.Lock()
-	t.syncTimer.Set(false) // a call under way may have set it
+	f.syncer.timer.Set(false) // a call under way may have set it
 }
 
 // lostLocked says which bytes could not be written.
-func (t *streams) lostLocked(goals []goal) error {
+func (t *streams) lostLocked(targets []target) error {
 	var errs []error
-	for _, g := range goals {
+	for _, g := range targets {
 		s := g.stream
 		failed, ok := s.failed.(*Error)
 		if !ok {

@@ -1,4 +1,4 @@
-package files
+package files_test
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/files"
 	"github.com/holdfast-go/holdfast/internal/crashsuite"
 	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/internal/vfs"
@@ -32,14 +33,14 @@ func TestSetKeepsThePromises(t *testing.T) {
 				Open: func(g *crashsuite.Ground) (crashsuite.Subject, error) {
 					return &appender{openSet(g, lines), path.Join(g.Dir, "log"), lines}, nil
 				},
-				Read: func(_ *testing.T, files map[string][]byte) ([][]byte, error) {
-					return crashsuite.Lines(files["log"]), nil
+				Read: func(_ *testing.T, writes map[string][]byte) ([][]byte, error) {
+					return crashsuite.Lines(writes["log"]), nil
 				},
 				Data:    "log",
 				Tries:   tries,
-				AtRisk:  func(err error) int64 { return err.(*Error).AtRisk },
+				AtRisk:  func(err error) int64 { return err.(*files.Error).AtRisk },
 				Slow:    true,
-				Loss:    func(p holdfast.Policy) holdfast.Loss { return Options{Policy: p}.Loss(1) },
+				Loss:    func(p holdfast.Policy) holdfast.Loss { return files.Options{Policy: p}.Loss(1) },
 				Resumes: lines,
 				Heals:   lines,
 				Lacks:   map[string]string{crashsuite.Panics: noFile},
@@ -69,9 +70,9 @@ func TestSetKeepsThePromises(t *testing.T) {
 			}
 			return replacer{openSet(g, false), g.Dir}, nil
 		}
-		whole.Read = func(_ *testing.T, files map[string][]byte) ([][]byte, error) {
-			maps.DeleteFunc(files, func(_ string, data []byte) bool { return string(data) == old })
-			return crashsuite.EachFile(files), nil
+		whole.Read = func(_ *testing.T, writes map[string][]byte) ([][]byte, error) {
+			maps.DeleteFunc(writes, func(_ string, data []byte) bool { return string(data) == old })
+			return crashsuite.EachFile(writes), nil
 		}
 		crashsuite.Run(t, whole)
 	})
@@ -83,26 +84,26 @@ func TestSetKeepsThePromises(t *testing.T) {
 	})
 }
 
-func openSet(g *crashsuite.Ground, lines bool) *Set {
+func openSet(g *crashsuite.Ground, lines bool) *files.Set {
 	var d vfs.Disk = sys.Disk{}
 	if g.Disk != nil {
 		d = g.Disk
 	}
-	f := newSet(d, Options{Policy: g.Policy, Lines: lines, Retry: Retry{Attempts: tries, Base: time.Millisecond, Cap: time.Millisecond}, Handles: 16})
-	f.OnError(func(e *Error) { g.OnError(e) })
+	f := newSet(d, files.Options{Policy: g.Policy, Lines: lines, Retry: files.Retry{Attempts: tries, Base: time.Millisecond, Cap: time.Millisecond}, Handles: 16})
+	f.OnError(func(e *files.Error) { g.OnError(e) })
 	return f
 }
 
 // An appender appends to one path.
 type appender struct {
-	*Set
+	*files.Set
 	path  string
 	lines bool
 }
 
 func (a *appender) Write(p []byte) (n int, err error) {
 	err = a.Append(context.Background(), a.path, p)
-	failed := (*Error)(nil)
+	failed := (*files.Error)(nil)
 	switch {
 	case !errors.As(err, &failed):
 		return len(p), err
@@ -120,7 +121,7 @@ const old = "old\n"
 
 // A replacer writes each record to a file of its own. Some of them are there already.
 type replacer struct {
-	*Set
+	*files.Set
 	dir string
 }
 
@@ -128,7 +129,7 @@ type replacer struct {
 func nameOfRecord(p []byte) string { return strings.ReplaceAll(string(p[:6]), " ", "-") }
 
 func (r replacer) Write(p []byte) (n int, err error) {
-	result, err := r.WriteFile(context.Background(), path.Join(r.dir, nameOfRecord(p)), p, Replace)
+	result, err := r.WriteFile(context.Background(), path.Join(r.dir, nameOfRecord(p)), p, files.Replace)
 	if result.Outcome == holdfast.OutcomeUntouched {
 		return 0, err
 	}
@@ -137,14 +138,14 @@ func (r replacer) Write(p []byte) (n int, err error) {
 
 // A batcher writes three files of each record.
 type batcher struct {
-	*Set
+	*files.Set
 	dir string
 }
 
 func (b batcher) Write(p []byte) (n int, err error) {
-	results, err := b.WriteAll(context.Background(), func(yield func(Write) bool) {
+	results, err := b.WriteAll(context.Background(), func(yield func(files.Write) bool) {
 		for i := range 3 {
-			if !yield(Write{Path: path.Join(b.dir, fmt.Sprint(nameOfRecord(p), ".", i)), Data: p, Mode: Replace}) {
+			if !yield(files.Write{Path: path.Join(b.dir, fmt.Sprint(nameOfRecord(p), ".", i)), Data: p, Mode: files.Replace}) {
 				return
 			}
 		}
@@ -158,13 +159,13 @@ func (b batcher) Write(p []byte) (n int, err error) {
 }
 
 // readBatches returns the records of which all three files are there.
-func readBatches(_ *testing.T, files map[string][]byte) (all [][]byte, err error) {
-	for _, name := range slices.Sorted(maps.Keys(files)) {
+func readBatches(_ *testing.T, writes map[string][]byte) (all [][]byte, err error) {
+	for _, name := range slices.Sorted(maps.Keys(writes)) {
 		base, first := strings.CutSuffix(name, ".0")
-		data := files[name]
+		data := writes[name]
 		switch {
 		case !first || strings.HasPrefix(name, "."):
-		case bytes.Equal(data, files[base+".1"]) && bytes.Equal(data, files[base+".2"]):
+		case bytes.Equal(data, writes[base+".1"]) && bytes.Equal(data, writes[base+".2"]):
 			all = append(all, data)
 		}
 	}

@@ -1,4 +1,4 @@
-package files
+package files_test
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/files"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
 )
 
@@ -54,8 +55,8 @@ func accountForStreams(t *testing.T, p holdfast.Policy, seed uint64) {
 	disk.SetSyncsAll("/", p.Sync.Mode == holdfast.SyncNever || r.IntN(2) == 0)
 	disk.MkdirAll("/0")
 	disk.MkdirAll("/2")
-	f := onDisk(t, disk, Options{Policy: p, Memory: holdfast.KiB, Handles: 4 + r.IntN(12),
-		Retry: Retry{Attempts: 1 + r.IntN(3), Base: time.Millisecond, Cap: 4 * time.Millisecond}})
+	f := onDisk(t, disk, files.Options{Policy: p, Memory: holdfast.KiB, Handles: 4 + r.IntN(12),
+		Retry: files.Retry{Attempts: 1 + r.IntN(3), Base: time.Millisecond, Cap: 4 * time.Millisecond}})
 	var accounts [paths]streamAccount
 	call := func(r *rand.Rand) {
 		ctx := context.Background()
@@ -81,7 +82,7 @@ func accountForStreams(t *testing.T, p holdfast.Policy, seed uint64) {
 		default:
 			data := make([]byte, 1+r.IntN(90))
 			err := f.Append(ctx, path, data)
-			var failed *Error
+			var failed *files.Error
 			switch {
 			case err == nil:
 				a.accepted.Add(int64(len(data)))
@@ -114,10 +115,7 @@ func accountForStreams(t *testing.T, p holdfast.Policy, seed uint64) {
 	if s := f.Stats(); s.Memory != 0 || s.NotFlushed != 0 || s.NotDurable != 0 {
 		t.Errorf("%d bytes of memory, %d and %d bytes wait", s.Memory, s.NotFlushed, s.NotDurable)
 	}
-	f.streams.mu.Lock()
-	n := f.streams.unsynced
-	f.streams.mu.Unlock()
-	if n != 0 {
+	if n := f.Unsynced(); n != 0 {
 		t.Errorf("%d bytes are counted for the next sync by bytes", n)
 	}
 	for i := range accounts {

@@ -1,4 +1,4 @@
-package files
+package files_test
 
 import (
 	"context"
@@ -17,6 +17,7 @@ import (
 	"testing/synctest"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/files"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
 )
 
@@ -30,9 +31,9 @@ func pathsIn(dir string, n int) (paths []string) {
 func TestOneMessageGoesToAllFiles(t *testing.T) {
 	dir := t.TempDir()
 	paths := pathsIn(dir, 20)
-	f := realFiles(t, Options{})
+	f := realFiles(t, files.Options{})
 	for range 2 {
-		if r, err := f.WriteEach(t.Context(), paths, []byte("hello\n"), Append); err != nil || r.Len() != len(paths) {
+		if r, err := f.WriteEach(t.Context(), paths, []byte("hello\n"), files.Append); err != nil || r.Len() != len(paths) {
 			t.Fatal(r, err)
 		}
 	}
@@ -46,13 +47,13 @@ func TestOneMessageGoesToAllFiles(t *testing.T) {
 // TestEveryFileOfAnEndedCallIsAccountedFor: those that were never asked for are untouched.
 func TestEveryFileOfAnEndedCallIsAccountedFor(t *testing.T) {
 	cause := errors.New("enough")
-	check := func(end func(cancel context.CancelCauseFunc), f *Set, why error) {
+	check := func(end func(cancel context.CancelCauseFunc), f *files.Set, why error) {
 		t.Helper()
 		dir := t.TempDir()
 		paths := pathsIn(dir, 1000)
 		ctx, cancel := context.WithCancelCause(t.Context())
 		end(cancel)
-		r, err := f.WriteEach(ctx, paths, []byte("hello\n"), Create)
+		r, err := f.WriteEach(ctx, paths, []byte("hello\n"), files.Create)
 		totals := r.Totals()
 		if !errors.Is(err, why) || r.Len() != len(paths) || totals.Files != len(paths) || totals.Failed == 0 {
 			t.Fatalf("%v: %v", err, totals)
@@ -64,14 +65,12 @@ func TestEveryFileOfAnEndedCallIsAccountedFor(t *testing.T) {
 			}
 		}
 	}
-	f := realFiles(t, Options{})
+	f := realFiles(t, files.Options{})
 	check(func(cancel context.CancelCauseFunc) { cancel(cause) }, f, cause)
-	var once sync.Once
-	opened := realFiles(t, Options{})
-	check(func(cancel context.CancelCauseFunc) {
-		opened.handles.Opened = func(string) { once.Do(func() { cancel(cause) }) }
-	}, opened, cause)
-	closed, err := New(Options{})
+	var opens endsAtOpen
+	opened := realFiles(t, files.Options{Logger: slog.New(&opens)})
+	check(func(cancel context.CancelCauseFunc) { opens.end = func() { cancel(cause) } }, opened, cause)
+	closed, err := files.New(files.Options{})
 	if err = errors.Join(err, closed.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +82,7 @@ func TestTheCallersOwnFileIsWrittenAndStaysOpen(t *testing.T) {
 	check := func(policy holdfast.Policy, outcome holdfast.Outcome) {
 		t.Helper()
 		dir := t.TempDir()
-		f := realFiles(t, Options{Policy: policy})
+		f := realFiles(t, files.Options{Policy: policy})
 		var own []*os.File
 		for _, path := range pathsIn(dir, 3) {
 			file, err := os.Create(path)
@@ -96,13 +95,13 @@ func TestTheCallersOwnFileIsWrittenAndStaysOpen(t *testing.T) {
 			}
 			own = append(own, file)
 		}
-		r, err := f.WriteAll(t.Context(), func(yield func(Write) bool) {
+		r, err := f.WriteAll(t.Context(), func(yield func(files.Write) bool) {
 			for _, file := range own {
-				if !yield(Write{File: file, Data: []byte("ours")}) {
+				if !yield(files.Write{File: file, Data: []byte("ours")}) {
 					return
 				}
 			}
-			yield(Write{Path: filepath.Join(dir, "path"), Data: []byte("ours")})
+			yield(files.Write{Path: filepath.Join(dir, "path"), Data: []byte("ours")})
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -130,35 +129,49 @@ func TestTheCallersOwnFileIsWrittenAndStaysOpen(t *testing.T) {
 		}
 		defer read.Close()
 		defer write.Close()
-		r, err := realFiles(t, Options{Policy: holdfast.Durable()}).WriteAll(t.Context(), slices.Values([]Write{{File: write, Data: []byte("x")}}))
+		r, err := realFiles(t, files.Options{Policy: holdfast.Durable()}).WriteAll(t.Context(), slices.Values([]files.Write{{File: write, Data: []byte("x")}}))
 		if result := r.At(0); !errors.Is(err, syscall.EINVAL) || result.Outcome != holdfast.OutcomeUncertain || result.Bytes != 1 {
 			t.Errorf("%+v, %v", result, err)
 		}
 	}
 
-	f := realFiles(t, Options{})
+	f := realFiles(t, files.Options{})
 	file, err := os.Create(filepath.Join(t.TempDir(), "x"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	refused := func(w Write, want string) {
+	refused := func(w files.Write, want string) {
 		t.Helper()
-		r, err := f.WriteAll(t.Context(), slices.Values([]Write{w}))
+		r, err := f.WriteAll(t.Context(), slices.Values([]files.Write{w}))
 		if err == nil || !strings.Contains(err.Error(), want) || r.At(0).Outcome != holdfast.OutcomeUntouched {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
-	for _, mode := range []Mode{Truncate, Replace} {
-		refused(Write{File: file, Mode: mode}, "is of a path")
+	for _, mode := range []files.Mode{files.Truncate, files.Replace} {
+		refused(files.Write{File: file, Mode: mode}, "is of a path")
 	}
 	file.Close()
-	refused(Write{File: file, Data: []byte("x")}, "closed")
+	refused(files.Write{File: file, Data: []byte("x")}, "closed")
 }
 
 // events collects what a Set logs, as "LEVEL message".
 type events struct {
 	mu  sync.Mutex
 	all []string
+}
+
+// endsAtOpen ends a call's context when the first descriptor is opened.
+type endsAtOpen struct {
+	events
+	end  func()
+	once sync.Once
+}
+
+func (e *endsAtOpen) Handle(ctx context.Context, r slog.Record) error {
+	if r.Message == "open" {
+		e.once.Do(e.end)
+	}
+	return nil
 }
 
 func (e *events) Enabled(context.Context, slog.Level) bool { return true }
@@ -181,12 +194,12 @@ func (e *events) Handle(_ context.Context, r slog.Record) error {
 
 func TestLoggerGetsOpensEvictionsAndBatches(t *testing.T) {
 	var seen events
-	f := realFiles(t, Options{Policy: holdfast.Durable(), Handles: 5, Batch: 3, Logger: slog.New(&seen)})
+	f := realFiles(t, files.Options{Policy: holdfast.Durable(), Handles: 5, Batch: 3, Logger: slog.New(&seen)})
 	dir := filepath.Join(t.TempDir(), "dir")
 	if err := os.Mkdir(dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := f.WriteEach(t.Context(), pathsIn(dir, 8), []byte("x"), Create); err != nil {
+	if r, err := f.WriteEach(t.Context(), pathsIn(dir, 8), []byte("x"), files.Create); err != nil {
 		t.Fatal(r, err)
 	}
 	for _, path := range pathsIn(dir, 8) {
@@ -225,8 +238,8 @@ func TestLoggerGetsEachPauseBeforeARetry(t *testing.T) {
 		d := replacedLink(t)
 		d.Add(fault.DiskFault{Op: fault.DiskWrite, Times: 2, Err: syscall.ENOSPC})
 		var seen events
-		f := filesOn(t, d, Options{Logger: slog.New(&seen)})
-		if r, err := f.WriteFile(t.Context(), "logs/new", []byte("x"), Create); err != nil {
+		f := filesOn(t, d, files.Options{Logger: slog.New(&seen)})
+		if r, err := f.WriteFile(t.Context(), "logs/new", []byte("x"), files.Create); err != nil {
 			t.Fatal(r, err)
 		}
 		if n := len(slices.DeleteFunc(seen.all, func(e string) bool { return e != "WARN retry new" })); n != 2 || f.Stats().Retries != 2 {
@@ -236,23 +249,21 @@ func TestLoggerGetsEachPauseBeforeARetry(t *testing.T) {
 }
 
 func TestTotalsHaveTheirRates(t *testing.T) {
-	check := func(totals Totals, want string) {
+	check := func(totals files.Totals, want string) {
 		t.Helper()
 		if got := totals.String(); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}
-	check(Totals{}, "no files")
-	check(Totals{Files: 5000, Written: 489, Untouched: 4511, Failed: 4511, Bytes: 5868, Attempts: 489},
+	check(files.Totals{}, "no files")
+	check(files.Totals{Files: 5000, Written: 489, Untouched: 4511, Failed: 4511, Bytes: 5868, Attempts: 489},
 		"489 of 5000 files succeeded (9.8 %), 4511 failed (90.2 %): 489 written, 4511 untouched; 5868 bytes, 489 attempts")
-	check(Totals{Files: 100_000, Durable: 99_999, Uncertain: 1, Failed: 1}, "99999 of 100000 files succeeded (99.9 %), 1 failed (0.1 %): 99999 durable, 1 uncertain; 0 bytes, 0 attempts")
+	check(files.Totals{Files: 100_000, Durable: 99_999, Uncertain: 1, Failed: 1}, "99999 of 100000 files succeeded (99.9 %), 1 failed (0.1 %): 99999 durable, 1 uncertain; 0 bytes, 0 attempts")
 
-	r := &Results{}
-	for range 12 {
-		r.add().fail("open", os.ErrExist, holdfast.OutcomeUntouched)
-	}
+	paths := pathsIn(filepath.Join(t.TempDir(), "none"), 12)
+	r, _ := realFiles(t, files.Options{}).WriteEach(t.Context(), paths, nil, files.Append)
 	lines := strings.Split(r.String(), "\n")
-	if len(lines) != 12 || lines[0] != r.Totals().String() || lines[11] != "and 2 more" || !strings.Contains(lines[1], "file already exists") {
+	if len(lines) != 12 || lines[0] != r.Totals().String() || lines[11] != "and 2 more" || !strings.Contains(lines[1], paths[0]) {
 		t.Errorf("%q", lines)
 	}
 }

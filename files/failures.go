@@ -3,7 +3,6 @@ package files
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	"github.com/holdfast-go/holdfast/internal/errjoin"
 )
@@ -36,32 +35,4 @@ func (f *Set) Err() error {
 		errs = append(errs, cmp.Or(s.final, s.failed))
 	}
 	return errjoin.Join(errs...)
-}
-
-// reportLocked counts a failure, and has it reported.
-func (t *streams) reportLocked(e *Error, atRisk int64) {
-	told := *e
-	told.AtRisk = atRisk
-	t.counts.Errors++
-	t.files.failures.Add(&told)
-}
-
-// flushedLocked counts a write of a stream's bytes. The end of a call's context is no failure.
-func (t *streams) flushedLocked(s *stream, took time.Duration, fail *Error) {
-	t.counts.Flushes++
-	t.counts.Flush.Add(took)
-	switch {
-	case fail == nil:
-		s.failing = false
-	case fail.Op != string(opWait) && !s.failing:
-		s.failing = true
-		t.reportLocked(fail, s.waitsLocked())
-	}
-}
-
-// endLocked makes a failed sync final for a stream.
-func (t *streams) endLocked(s *stream, err error) {
-	e := syncFailed(s, err)
-	s.final = e
-	t.reportLocked(e, s.accepted-s.durable)
 }

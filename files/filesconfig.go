@@ -79,7 +79,7 @@ func (o *Options) read(decode func(*optionsText) error) error {
 //	batch      a whole number
 //	retry      an object of attempts (a whole number), base and cap (text, such as "100ms")
 //
-// Any other key or type is an error, and the options are those of [Options.Validate].
+// Any other key or type is an error, and so is what [Options.Validate] refuses.
 // What is left out stays as it was, and null changes nothing. On an error o is unchanged.
 func (o *Options) UnmarshalJSON(data []byte) error {
 	return o.read(func(t *optionsText) error {

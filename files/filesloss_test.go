@@ -1,14 +1,15 @@
-package files
+package files_test
 
 import (
 	"testing"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/files"
 )
 
 func TestLossOfManyFilesIsBoundedByMemory(t *testing.T) {
-	check := func(o Options, paths int, want holdfast.Bound) {
+	check := func(o files.Options, paths int, want holdfast.Bound) {
 		t.Helper()
 		got := o.Loss(paths)
 		if got.Process != want {
@@ -19,21 +20,21 @@ func TestLossOfManyFilesIsBoundedByMemory(t *testing.T) {
 		}
 	}
 	buffered := holdfast.Buffered(64 * holdfast.KiB)
-	check(Options{Policy: buffered}, 1, buffered.Loss().Process)
-	check(Options{Policy: buffered}, 500, holdfast.Bound{Bytes: 500 * 128 * holdfast.KiB, Time: holdfast.Unlimited})
-	check(Options{Policy: buffered}, 511, holdfast.Bound{Bytes: 511 * 128 * holdfast.KiB, Time: holdfast.Unlimited})
-	check(Options{Policy: buffered}, 512, holdfast.Bound{Bytes: 64 * holdfast.MiB, Time: holdfast.Unlimited})
-	check(Options{Policy: buffered}, 1<<20, holdfast.Bound{Bytes: 64 * holdfast.MiB, Time: holdfast.Unlimited})
-	check(Options{Policy: buffered, Memory: 96 * holdfast.KiB}, 1, holdfast.Bound{Bytes: 96 * holdfast.KiB, Time: holdfast.Unlimited})
-	check(Options{Policy: holdfast.Buffered(holdfast.GiB)}, 1, holdfast.Bound{Bytes: holdfast.GiB, Time: holdfast.Unlimited})
-	check(Options{Policy: holdfast.Periodic(time.Second)}, 2, holdfast.Bound{Bytes: 256 * holdfast.KiB, Time: time.Second})
-	check(Options{Policy: holdfast.Unbuffered()}, 500, holdfast.Bound{})
+	check(files.Options{Policy: buffered}, 1, buffered.Loss().Process)
+	check(files.Options{Policy: buffered}, 500, holdfast.Bound{Bytes: 500 * 128 * holdfast.KiB, Time: holdfast.Unlimited})
+	check(files.Options{Policy: buffered}, 511, holdfast.Bound{Bytes: 511 * 128 * holdfast.KiB, Time: holdfast.Unlimited})
+	check(files.Options{Policy: buffered}, 512, holdfast.Bound{Bytes: 64 * holdfast.MiB, Time: holdfast.Unlimited})
+	check(files.Options{Policy: buffered}, 1<<20, holdfast.Bound{Bytes: 64 * holdfast.MiB, Time: holdfast.Unlimited})
+	check(files.Options{Policy: buffered, Memory: 96 * holdfast.KiB}, 1, holdfast.Bound{Bytes: 96 * holdfast.KiB, Time: holdfast.Unlimited})
+	check(files.Options{Policy: holdfast.Buffered(holdfast.GiB)}, 1, holdfast.Bound{Bytes: holdfast.GiB, Time: holdfast.Unlimited})
+	check(files.Options{Policy: holdfast.Periodic(time.Second)}, 2, holdfast.Bound{Bytes: 256 * holdfast.KiB, Time: time.Second})
+	check(files.Options{Policy: holdfast.Unbuffered()}, 500, holdfast.Bound{})
 
-	byBytes := Options{Policy: holdfast.Policy{Buffer: 64 * holdfast.KiB, Sync: holdfast.Sync{Mode: holdfast.SyncPeriodic, Every: time.Second, Bytes: 4 * holdfast.MiB}}}
+	byBytes := files.Options{Policy: holdfast.Policy{Buffer: 64 * holdfast.KiB, Sync: holdfast.Sync{Mode: holdfast.SyncPeriodic, Every: time.Second, Bytes: 4 * holdfast.MiB}}}
 	for paths, waits := range map[int]holdfast.Size{1: 128 * holdfast.KiB, 2: 256 * holdfast.KiB, 1000: 64 * holdfast.MiB} {
 		if got, want := byBytes.Loss(paths).Power, (holdfast.Bound{Bytes: 4*holdfast.MiB + waits, Time: time.Second, InFlight: true}); got != want {
 			t.Errorf("%d paths: %+v, want %+v", paths, got, want)
 		}
 	}
-	check(Options{Policy: holdfast.Durable()}, 500, holdfast.Bound{})
+	check(files.Options{Policy: holdfast.Durable()}, 500, holdfast.Bound{})
 }

@@ -1,106 +1,295 @@
 package files
 
 import (
+	"cmp"
 	"context"
-	"errors"
-	"io"
-	"math/bits"
+	"math"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/deadline"
+	"github.com/holdfast-go/holdfast/internal/durable"
+	"github.com/holdfast-go/holdfast/internal/errjoin"
 	"github.com/holdfast-go/holdfast/internal/keyed"
-	"github.com/holdfast-go/holdfast/internal/retry"
 )
 
-// opWait, opAppend and opDiscard are what an Error has for calls that never came to a
-// system call.
-const (
-	opWait    retry.Op = "wait"
-	opAppend  retry.Op = "append"
-	opDiscard retry.Op = "discard"
-)
+// flusher is the scheduler of flushes: it has the memory in which bytes gather, and knows which stream's bytes
+// go to the kernel next, because they are due, or because memory or a call needs it. streams.mu guards it.
+//
+// Bytes that are due by time are flushed by goroutines, at most Options.Workers, and by none while
+// nothing is due. The period is the same for all streams. So each queue is in the order of what is
+// due next, and one timer serves both.
+type flusher struct {
+	*streams
+	open *openFiles
 
-// flushLocked hands what the stream holds below end to the kernel, or waits for the call
-// that does.
-func (t *streams) flushLocked(ctx context.Context, s *stream, end int64) error {
-	for s.flushed < end {
+	memory  streamMemory
+	waiting streamQueue // have bytes to flush and no flush under way, by the age of the oldest byte
+	stuck   streamQueue // their last flush failed; by the time of that
+	flushAt int         // waiting bytes that start the flush of a stream
+
+	inFlight       int    // streams that are being flushed
+	healthyFlushes int    // of these, streams whose last flush had not failed
+	ended          signal // a flush has ended: memory may be free
+
+	period  time.Duration // until bytes are due; 0: no bound by time
+	timer   *time.Timer   // nil without a period
+	at      time.Time     // when timer fires; zero while it is not set
+	workers int           // goroutines that flush what is due
+}
+
+func (f *flusher) init(o *openFiles) {
+	f.streams, f.open = o.streams, o
+	f.memory.init(int64(f.policy.Buffer), int64(f.options.Memory))
+	f.flushAt = int(cmp.Or(f.policy.FlushBytes, math.MaxInt))
+	// A byte that is due for a sync must not wait in memory for the sync before.
+	f.period = deadline.Shortest(f.policy.FlushEvery, f.policy.Sync.Every)
+	if f.period > 0 {
+		f.timer = time.AfterFunc(math.MaxInt64, func() {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.at = time.Time{}
+			f.startLocked()
+		})
+		f.timer.Stop()
+	}
+}
+
+// now returns the time if a stream's place in a queue needs it.
+func (f *flusher) now() time.Time {
+	if f.period == 0 {
+		return time.Time{}
+	}
+	return time.Now()
+}
+
+// bufferLocked waits until memory has room for data, copies it whole, and starts the clock of its flush. It
+// reports false if memory is held by streams that can't be flushed.
+func (f *flusher) bufferLocked(ctx context.Context, s *stream, data []byte) (taken bool, err error) {
+	for room := true; room; {
+		if err := f.readyLocked(ctx, s); err != nil {
+			return false, err
+		}
+		full := s.wait != nil && int64(len(s.wait.bytes)+len(data)) > f.memory.largest
+		switch {
+		case s.exclusive, full && s.busy:
+			err = f.awaitStreamLocked(ctx, s)
+		case full:
+			err = refused(f.flushStepLocked(ctx, s))
+		case f.memory.putLocked(&s.buffer, data):
+			s.age.Begin()
+			s.accepted += int64(len(data))
+			if s.queue == nil { // its clock does not run yet
+				s.since = f.now()
+				f.waiting.addLocked(s)
+				f.armLocked()
+			}
+			return true, nil
+		default:
+			room, err = f.makeRoomLocked(ctx, s)
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+// bypassLocked hands data to the kernel from the caller's memory. It first flushes all that was accepted
+// before. It returns how many bytes are accepted.
+func (f *flusher) bypassLocked(ctx context.Context, s *stream, data []byte) (n int, err error) {
+	for {
+		if err := f.readyLocked(ctx, s); err != nil {
+			return 0, err
+		}
 		if s.busy {
-			if err := t.awaitStreamLocked(ctx, s); err != nil {
+			err = f.awaitStreamLocked(ctx, s)
+		} else if s.waitsLocked() > 0 {
+			err = refused(f.flushStepLocked(ctx, s))
+		} else {
+			break
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	s.exclusive = true // no other call puts bytes meanwhile
+	s.age.Begin()
+	n, fail := f.writeLocked(ctx, s, data, false)
+	s.exclusive = false
+	if fail == nil {
+		return n, nil
+	}
+	fail.Offset, fail.Outcome = int64(n), holdfast.OutcomeUntouched
+	if n > 0 {
+		fail.Outcome = holdfast.OutcomePartial
+	}
+	return n, fail
+}
+
+// makeRoomLocked does one step towards free memory: it flushes the stream with the
+// oldest bytes, or waits for a flush under way. It reports false if that failed, or if all
+// memory is held by streams that can't be flushed. It waits for none of these.
+func (f *flusher) makeRoomLocked(ctx context.Context, caller *stream) (room bool, err error) {
+	f.counts.Waits++
+	s := f.waiting.idleLocked()
+	switch {
+	case s != nil:
+		room = f.flushBehindLocked(ctx, s) == nil // a failure is the stream's to report, and moves it from waiting to stuck
+		err = context.Cause(ctx)
+	case f.healthyFlushes > 0:
+		room, err = true, f.awaitLocked(ctx, &f.ended)
+	default:
+		f.retryStuckLocked()
+	}
+	if err != nil {
+		err = appendError(caller.given, opWait, err)
+	}
+	return room, err
+}
+
+// retryStuckLocked has one stream that could not be flushed tried again beside the call, unless a flush is
+// under way.
+func (f *flusher) retryStuckLocked() {
+	s := f.stuck.idleLocked()
+	if s == nil || f.inFlight > 0 {
+		return
+	}
+	s.users++
+	f.background.Go(func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.inFlight == 0 && !s.busy && s.failed != nil {
+			f.flushBehindLocked(context.Background(), s)
+		}
+		f.restLocked(s)
+	})
+}
+
+// readyLocked returns why the stream accepts nothing now. If its last flush failed
+// it tries once more.
+func (f *flusher) readyLocked(ctx context.Context, s *stream) error {
+	for {
+		if err := f.refusalLocked(s); err != nil {
+			return err
+		}
+		if s.failed == nil {
+			return nil
+		}
+		if s.busy {
+			if err := f.awaitStreamLocked(ctx, s); err != nil {
 				return err
 			}
 			continue
 		}
-		if err := t.flushStepLocked(ctx, s); err != nil {
+		if err := f.flushStepLocked(ctx, s); err != nil {
+			s.unreported = nil
+			return refused(err)
+		}
+	}
+}
+
+// refusalLocked returns why no call may go on with the stream. It returns a failure of
+// the background only once.
+func (f *flusher) refusalLocked(s *stream) error {
+	if f.closing {
+		return appendError(s.given, opAppend, errFilesClosed)
+	}
+	if err := s.unreported; err != nil && s.final == nil {
+		s.unreported = nil
+		return refused(err)
+	}
+	s.unreported = nil
+	if s.final != nil {
+		return s.final
+	}
+	return s.removalLocked()
+}
+
+// flushLocked hands what the stream holds below end to the kernel, or waits for the call
+// that does.
+func (f *flusher) flushLocked(ctx context.Context, s *stream, end int64) error {
+	for s.flushed < end {
+		if s.busy {
+			if err := f.awaitStreamLocked(ctx, s); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := f.flushStepLocked(ctx, s); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// awaitStreamLocked waits until something has changed about the stream.
-func (t *streams) awaitStreamLocked(ctx context.Context, s *stream) error {
-	s.users++
-	err := t.awaitLocked(ctx, &s.changed)
-	s.users--
-	if err != nil {
-		return appendError(s.given, opWait, err)
-	}
-	return nil
-}
-
 // flushStepLocked hands a block of the stream's bytes to the kernel, without the
 // lock. No call may be busy with the stream.
-func (t *streams) flushStepLocked(ctx context.Context, s *stream) error {
+func (f *flusher) flushStepLocked(ctx context.Context, s *stream) error {
 	// A stuck stream is tried once at each call, and so is every other stream meanwhile.
 	// Most failures that pass are a full disk, which fails all streams.
-	once := t.stuck.oldest != nil
+	once := f.stuck.oldest != nil
 	since := s.since
-	s.busy = true
 	s.leaveLocked()
 	if s.flight == nil {
 		s.flight, s.wait = s.wait, nil
 	} else if s.wait != nil {
-		t.waiting.addLocked(s)
+		f.waiting.addLocked(s)
 	}
-	hopes := 0
+	healthy := 0
 	if s.failed == nil {
-		hopes = 1
+		healthy = 1
 	}
-	t.flights, t.hopes = t.flights+1, t.hopes+hopes
-	t.mu.Unlock()
-	start := time.Now()
-	_, fail := t.write(ctx, s, s.flight.bytes[s.begun:], once)
-	took := time.Since(start)
-	t.mu.Lock()
-	t.flights, t.hopes = t.flights-1, t.hopes-hopes
-	s.busy = false
-	t.flushedLocked(s, took, fail)
+	f.inFlight, f.healthyFlushes = f.inFlight+1, f.healthyFlushes+healthy
+	_, fail := f.writeLocked(ctx, s, s.flight.bytes[s.begun:], once)
+	f.inFlight, f.healthyFlushes = f.inFlight-1, f.healthyFlushes-healthy
 	if s.begun == len(s.flight.bytes) {
-		t.memory.giveLocked(s.flight)
+		f.memory.giveLocked(s.flight)
 		s.flight, s.begun = nil, 0
 	}
-	t.landLocked(s, fail, since)
-	s.changed.wakeLocked()
-	t.ended.wakeLocked()
-	t.due.armLocked()
-	if t.overLocked(s) {
-		t.background.Go(func() { // what came meanwhile
-			t.mu.Lock()
-			defer t.mu.Unlock()
-			if t.overLocked(s) {
-				t.flushBehindLocked(context.Background(), s)
+	f.requeueLocked(s, fail, since)
+	f.ended.wakeLocked()
+	f.armLocked()
+	if f.overLocked(s) {
+		f.background.Go(func() { // what came meanwhile
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			if f.overLocked(s) {
+				f.flushBehindLocked(context.Background(), s)
 			}
 		})
 	}
-	t.tidyLocked(s)
+	f.tidyLocked(s)
 	if fail != nil {
 		return fail
 	}
 	return nil
 }
 
-// landLocked puts the stream after a flush into the queue where it belongs.
-func (t *streams) landLocked(s *stream, fail *Error, since time.Time) {
+// writeLocked hands p to the kernel, without the lock. The call is busy with the stream meanwhile.
+func (f *flusher) writeLocked(ctx context.Context, s *stream, p []byte, once bool) (n int, fail *Error) {
+	s.busy = true
+	f.mu.Unlock()
+	start := time.Now()
+	n, fail = f.open.write(ctx, s, p, once)
+	took := time.Since(start)
+	f.mu.Lock()
+	s.busy = false
+	f.counts.Flushes++
+	f.counts.Flush.Add(took)
+	switch {
+	case fail == nil:
+		s.failing = false
+	case fail.Op != string(opWait) && !s.failing: // the end of a call's context is no failure
+		s.failing = true
+		f.reportLocked(fail, s.waitsLocked())
+	}
+	s.changed.wakeLocked()
+	return n, fail
+}
+
+// requeueLocked puts the stream after a flush into the queue where it belongs.
+func (f *flusher) requeueLocked(s *stream, fail *Error, since time.Time) {
 	switch {
 	case fail == nil:
 		s.failed = nil
@@ -110,277 +299,163 @@ func (t *streams) landLocked(s *stream, fail *Error, since time.Time) {
 	}
 	s.leaveLocked()
 	if s.failed != nil {
-		s.since = t.due.now()
-		t.stuck.addLocked(s)
+		s.since = f.now()
+		f.stuck.addLocked(s)
 	} else {
 		s.since = since
-		t.waiting.addFirstLocked(s)
-	}
-}
-
-// noteLocked keeps what failed in the background for the next call for the path. A
-// failure that repeats the one before was returned already, or is kept.
-func (s *stream) noteLocked(err error, again bool) {
-	if err != nil && !again && s.unreported == nil && s.failed != nil {
-		s.unreported = err
+		f.waiting.addFirstLocked(s)
 	}
 }
 
 // flushBehindLocked is flushStepLocked for calls that concern other streams: the next call
 // for this stream returns a failure.
-func (t *streams) flushBehindLocked(ctx context.Context, s *stream) error {
+func (f *flusher) flushBehindLocked(ctx context.Context, s *stream) error {
 	again := s.failed != nil
 	s.users++
-	err := t.flushStepLocked(ctx, s)
+	err := f.flushStepLocked(ctx, s)
 	s.noteLocked(err, again)
-	t.restLocked(s)
+	f.restLocked(s)
 	return err
 }
 
-// write writes p to the stream's file, with retries, or says how far it came. The
-// caller is busy with the stream: it has set that.
-func (t *streams) write(ctx context.Context, s *stream, p []byte, once bool) (n int, fail *Error) {
-	tries := t.files.tries(s.given)
-	if once {
-		tries.Limits.Attempts = 1
+// overLocked reports whether a flush by bytes is due.
+func (f *flusher) overLocked(s *stream) bool {
+	return s.wait != nil && len(s.wait.bytes) >= f.flushAt && !s.busy && s.failed == nil && !f.closing
+}
+
+// stopLocked ends the flushes by time, and the waits for memory.
+func (f *flusher) stopLocked() {
+	if f.timer != nil {
+		f.timer.Stop()
 	}
-	for {
-		n, op, err := t.writeOnce(ctx, s, p, &tries)
-		if err == nil {
-			return n, nil
+	f.ended.wakeLocked()
+}
+
+// dropLocked gives up the bytes that a stream holds. No call is busy with it.
+func (f *flusher) dropLocked(s *stream) {
+	s.leaveLocked()
+	for _, b := range []*block{s.flight, s.wait} {
+		if b != nil {
+			f.memory.giveLocked(b)
 		}
-		if err == errGone {
-			continue
-		}
-		// Those that make directories and resolve links have tried again themselves.
-		if n > 0 || op == retry.OpMkdir || op == retry.OpResolve || !tries.Again(ctx, op, &err) {
-			return n, flushError(s, op, tries, err)
-		}
+	}
+	s.buffer = buffer{}
+	f.ended.wakeLocked()
+}
+
+// emptyLocked reports whether all that was accepted is in the kernel.
+func (f *flusher) emptyLocked() bool {
+	return f.inFlight == 0 && f.waiting.oldest == nil && f.stuck.oldest == nil
+}
+
+// armLocked sets the timer for what is due next. That may come before what it is set for: a stream with
+// a call busy is left out, and takes its place again after that.
+func (f *flusher) armLocked() {
+	if f.period == 0 || f.closing || f.workers == f.options.Workers {
+		return
+	}
+	s := f.waiting.idleLocked()
+	if x := f.stuck.idleLocked(); s == nil || x != nil && x.since.Before(s.since) {
+		s = x
+	}
+	if s == nil {
+		return
+	}
+	if at := s.since.Add(f.period); f.at.IsZero() || at.Before(f.at) {
+		f.at = at
+		f.timer.Reset(time.Until(at))
 	}
 }
 
-func flushError(s *stream, op retry.Op, tries retry.Tries, err error) *Error {
-	return &Error{Path: s.given, Op: string(op), Attempts: tries.Attempts(), Outcome: holdfast.OutcomeUncertain, Err: err}
+// startLocked starts one more goroutine if there is work for it.
+func (f *flusher) startLocked() {
+	if f.closing || f.workers >= f.options.Workers || f.nextLocked() == nil {
+		f.armLocked()
+		return
+	}
+	f.workers++
+	f.background.Go(f.flushDue)
 }
 
-// writeOnce writes p in one turn. Between two turns other calls may write to the file. So
-// once a part of p is written, it keeps the turn during pauses.
-func (t *streams) writeOnce(ctx context.Context, s *stream, p []byte, tries *retry.Tries) (n int, op retry.Op, err error) {
-	h := &t.files.handles
-	if err := h.Begin(ctx); err != nil {
-		return 0, opWait, err
+// flushDue flushes what is due until nothing is.
+func (f *flusher) flushDue() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for s := f.nextLocked(); s != nil && !f.closing; s = f.nextLocked() {
+		f.flushBehindLocked(context.Background(), s)
+		f.startLocked()
 	}
-	defer h.End()
-	x, op, err := t.useFile(ctx, s)
-	if err != nil {
-		return 0, op, err
-	}
-	defer h.Rest(&x.Handle)
-	if x.key != (keyed.Key{}) {
-		turns := &t.files.turns
-		turns.Join(x.key, &s.ticket)
-		defer turns.Leave(&s.ticket)
-		if err := turns.Await(ctx, &s.ticket); err != nil {
-			return 0, opWait, err
-		}
-	}
-	if t.files.handles.IsGone(&x.Handle) {
-		return 0, retry.OpOpen, errGone
-	}
-	if op, err := t.endLine(ctx, x, tries); err != nil {
-		return 0, op, err
-	}
-	n, op, err = t.writeAll(ctx, x.Fd, p, tries)
-	// All of it is known before the turn ends, for others write to the file then, and
-	// before the descriptor may be evicted.
-	var torn *Error
-	if err != nil && n > 0 {
-		torn = flushError(s, op, *tries, err)
-		x.ended = !s.exclusive // the rest of what was accepted follows, with its line feed
-	}
-	t.credit(s, n, torn)
-	return n, op, err
+	f.workers--
+	f.armLocked()
 }
 
-// errGone is that a file has to be opened anew: its name may be another file's by now.
-var errGone = errors.New("the file is being closed")
-
-func (t *streams) writeAll(ctx context.Context, fd int, p []byte, tries *retry.Tries) (n int, op retry.Op, err error) {
-	for n < len(p) {
-		k, err := t.files.disk.Write(fd, p[n:])
-		n += k
-		if k > 0 {
-			tries.Progress()
-		}
-		if err == nil && k == 0 {
-			err = io.ErrShortWrite
-		}
-		if err != nil && n < len(p) && (n == 0 || !tries.Again(ctx, retry.OpWrite, &err)) {
-			return n, retry.OpWrite, err
+// nextLocked returns a stream with bytes, or a retry, that are due.
+func (f *flusher) nextLocked() *stream {
+	now := time.Now()
+	for _, q := range []*streamQueue{&f.waiting, &f.stuck} {
+		if s := q.idleLocked(); s != nil && !now.Before(s.since.Add(f.period)) {
+			return s
 		}
 	}
-	return n, "", nil
+	return nil
 }
 
-// endLine ends a torn line of a file of lines with a line feed, before the first write to
-// the descriptor. What was there is not ours, but for a piece that was begun.
-func (t *streams) endLine(ctx context.Context, x *streamFile, tries *retry.Tries) (retry.Op, error) {
-	if !t.files.options.Lines || x.ended {
-		return "", nil
-	}
-	s := x.stream
-	if s.exclusive || s.begun == 0 {
-		torn, op, err := t.isTorn(x.Fd)
-		if err != nil || !torn {
-			x.ended = err == nil
-			return op, err
-		}
-		if _, op, err := t.writeAll(ctx, x.Fd, lineFeed, tries); err != nil {
-			return op, err
-		}
-		t.mu.Lock()
-		t.healed++
-		t.mu.Unlock()
-		if log := t.files.options.Logger; log != nil {
-			log.Warn("heal", "path", s.given)
-		}
-	}
-	x.ended = true
-	return "", nil
-}
-
-var lineFeed = []byte{'\n'}
-
-// isTorn reports whether a file ends without a line feed.
-func (t *streams) isTorn(fd int) (bool, retry.Op, error) {
-	is, err := t.files.disk.StatFD(fd)
-	if err != nil || is.Size == 0 {
-		return false, retry.OpStat, err
-	}
-	reader, ok := t.files.disk.(interface {
-		ReadAt(fd int, p []byte, at int64) (n int, err error)
+// flushAllLocked flushes the streams up to their targets, some at a time, and returns
+// what failed.
+func (f *flusher) flushAllLocked(ctx context.Context, targets []target) error {
+	errs := make([]error, len(targets))
+	f.mu.Unlock()
+	durable.Abreast(f.options.Workers, len(targets), func(i int) {
+		g := targets[i]
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		errs[i] = f.flushLocked(ctx, g.stream, g.end)
 	})
-	if !ok {
-		return false, retry.OpRead, errors.ErrUnsupported
-	}
-	var last [1]byte
-	n, err := reader.ReadAt(fd, last[:], is.Size-1)
-	return n == 1 && last[0] != '\n', retry.OpRead, err
+	f.mu.Lock()
+	return errjoin.Join(errs...)
 }
 
-// credit counts n bytes as the kernel's. torn is why the rest did not follow, or nil.
-func (t *streams) credit(s *stream, n int, torn *Error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	s.flushed += int64(n)
-	if s.exclusive {
-		s.accepted += int64(n)
-	} else {
-		s.begun += n
-		if torn != nil {
-			s.failed = torn
-		}
-	}
-	t.countLocked(s)
-}
-
-// streamMemory is the blocks of memory in which bytes gather. Their sizes are powers of
-// two from leastBlock on, and the largest is the policy's Buffer. All blocks together, in
-// use or free, never take more than limit.
-type streamMemory struct {
-	largest int64 // what a stream's bytes may take at most before they are flushed
-	limit   int64
-	used    int64 // by blocks in use
-	spare   int64 // by blocks in free
-	free    []*block
-	most    int64 // the most that used ever was
-}
-
-// leastBlock is small against the rest of a stream's memory, and holds some lines.
-const leastBlock = 512
-
-// A block is memory in which bytes of one stream gather.
-type block struct {
-	bytes []byte // of a capacity that no append exceeds
-	next  *block // in its list of free ones
-}
-
-func (m *streamMemory) init(buffer, limit int64) {
-	m.limit = limit
-	m.largest = min(buffer, limit)
-	m.free = make([]*block, m.class(m.largest)+1)
-}
-
-// class returns which of the sizes holds n bytes.
-func (m *streamMemory) class(n int64) int {
-	return bits.Len64(uint64(max(n-1, 0) / leastBlock))
-}
-
-func (m *streamMemory) size(class int) int64 {
-	return min(leastBlock<<class, m.largest)
-}
-
-// takeLocked returns an empty block for n bytes, at most largest, or nil if the
-// memory is used up.
-func (m *streamMemory) takeLocked(n int64) *block {
-	class := m.class(n)
-	size := m.size(class)
-	b := m.free[class]
-	switch {
-	case b != nil:
-		m.free[class], b.next = b.next, nil
-		m.spare -= size
-	case m.used+size > m.limit:
+// settle flushes what waits for a path before the whole file is written. Where the
+// system reports no inodes, it closes the path's file too: the name may soon be another's.
+func (f *flusher) settle(ctx context.Context, path string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.paths) == 0 {
 		return nil
-	default:
-		m.trimLocked(m.limit - m.used - size)
-		b = &block{bytes: make([]byte, 0, size)}
 	}
-	m.used += size
-	m.most = max(m.most, m.used)
-	return b
+	path, err := pathOf(path)
+	if err != nil {
+		return err
+	}
+	s := f.paths[path]
+	if s == nil {
+		return nil
+	}
+	s.users++
+	defer f.restLocked(s)
+	if err := f.flushLocked(ctx, s, s.accepted); err != nil {
+		return err
+	}
+	if x := f.fileOf(s); x != nil && x.key == (keyed.Key{}) {
+		return f.open.shutLocked(ctx, x)
+	}
+	return nil
 }
 
-// giveLocked takes a block back.
-func (m *streamMemory) giveLocked(b *block) {
-	size := int64(cap(b.bytes))
-	class := m.class(size)
-	b.bytes = b.bytes[:0]
-	b.next, m.free[class] = m.free[class], b
-	m.used -= size
-	m.spare += size
-}
-
-// trimLocked lets go of free blocks until they take at most n bytes.
-func (m *streamMemory) trimLocked(n int64) {
-	for class := range m.free {
-		for m.spare > n && m.free[class] != nil {
-			m.free[class] = m.free[class].next
-			m.spare -= m.size(class)
-		}
+// torn returns the failure that left only a part of a call's bytes in a path's file.
+// Other bytes written now would come in the middle of them.
+func (f *flusher) torn(path string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.paths) == 0 {
+		return nil
 	}
-}
-
-// putLocked copies data into the stream's memory, or returns false if that takes
-// more memory than there is.
-func (t *streams) putLocked(s *stream, data []byte) bool {
-	if s.wait == nil || len(s.wait.bytes)+len(data) > cap(s.wait.bytes) {
-		n, old := len(data), s.wait
-		if old != nil {
-			n += len(old.bytes)
-		}
-		b := t.memory.takeLocked(int64(n))
-		if b == nil {
-			return false
-		}
-		if old != nil {
-			b.bytes = append(b.bytes, old.bytes...)
-			t.memory.giveLocked(old)
-		}
-		s.wait = b
+	path, err := pathOf(path)
+	if err != nil {
+		return err
 	}
-	s.age.Begin()
-	s.wait.bytes = append(s.wait.bytes, data...)
-	s.accepted += int64(len(data))
-	return true
+	if s := f.paths[path]; s != nil && s.begun > 0 && s.begun < len(s.flight.bytes) {
+		return s.failed
+	}
+	return nil
 }

@@ -1,15 +1,11 @@
 package files
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"runtime"
-	"slices"
-	"sync"
 	"syscall"
 
 	"github.com/holdfast-go/holdfast"
@@ -17,14 +13,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/retry"
 	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/internal/vfs"
-)
-
-// Files are opened so that each write goes to their end, even beside other writers. A
-// file is emptied in its turn, while no other call writes to it, and not when it is opened.
-// Symbolic links are resolved here, not by the kernel: the name is then where they lead.
-const (
-	openFlags  = os.O_WRONLY | os.O_APPEND | os.O_CREATE | sys.NoFollow
-	freshFlags = openFlags | os.O_EXCL
 )
 
 // writeInPlace writes the file under its own name.
@@ -129,7 +117,7 @@ func (s *fileWriter) writeExisting(fd int, undone int64) bool {
 	s.old = is.Size > 0
 	if s.syncMode == together && is.Device != s.dir.Is.Device { // a file of another device is mounted there
 		s.syncMode = file
-		s.batch.part.waits.Store(true)
+		s.part.waits.Store(true)
 	}
 	s.queueIdent(is)
 	if err := s.awaitIdent(is); err != nil {
@@ -143,7 +131,7 @@ func (s *fileWriter) writeExisting(fd int, undone int64) bool {
 			return false
 		}
 	}
-	op, err := retry.OpWrite, s.files.streams.torn(s.name.path)
+	op, err := retry.OpWrite, s.files.flusher.torn(s.name.path)
 	if err == nil {
 		op, err = s.fill(fd, is)
 	}
@@ -273,8 +261,8 @@ const removesOpen = runtime.GOOS != "windows"
 // the file, undo removes it, so that a part is never taken for the whole. A file stays if
 // other calls have written to it, or are about to.
 //
-// The file is still open when its name is looked at: its inode can't be that of a file
-// which another program has put there. Linux has no call that removes a name only if it
+// The file is still open when its name is looked at: no file that another program
+// puts there can have its inode. Linux has no call that removes a name only if it
 // is that file's. So a file that is put there between the look and the removal is lost.
 func (s *fileWriter) undo(fd int, is sys.Stat, op retry.Op, err error, first bool) {
 	remove := false
@@ -292,67 +280,11 @@ func (s *fileWriter) undo(fd int, is sys.Stat, op retry.Op, err error, first boo
 	switch {
 	case removed:
 		s.files.undone.Add(1)
-		s.files.streams.stale(keyed.Key{Device: is.Device, Inode: is.Inode})
+		s.files.open.stale(keyed.Key{Device: is.Device, Inode: is.Inode})
 		s.refuse(op, err)
 	case s.mode != Create && s.result.bytes == 0 && is.Size > 0 && s.result.outcome != holdfast.OutcomePartial:
 		s.result.fail(op, err, holdfast.OutcomeUntouched)
 	default: // an existing empty file looks like one that was made just now
 		s.result.fail(op, err, holdfast.OutcomePartial)
 	}
-}
-
-// freshFiles is the files that calls have made and not written yet. Such a file has no
-// inode number here, and so no place in the queues. A call that opens an existing file
-// waits for the files that are being made then, and for no later ones.
-type freshFiles struct {
-	mu     sync.Mutex
-	now    *freshGroup   // new files join it; nil if there is none
-	sealed []*freshGroup // a call waits for them, or did
-}
-
-// A freshGroup is files that are being made.
-type freshGroup struct {
-	n    int
-	done chan struct{} // of a sealed one: closed when all are written
-}
-
-// enter counts one more file until leave.
-func (f *freshFiles) enter() *freshGroup {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.now == nil {
-		f.now = &freshGroup{}
-	}
-	f.now.n++
-	return f.now
-}
-
-func (f *freshFiles) leave(g *freshGroup) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if g.n--; g.n == 0 && g.done != nil {
-		close(g.done)
-		f.sealed = slices.DeleteFunc(f.sealed, func(other *freshGroup) bool { return other == g })
-	}
-}
-
-// await waits until the files that are being made are written, or can be met in
-// their queues. If ctx ends, it returns the cause.
-func (f *freshFiles) await(ctx context.Context) error {
-	f.mu.Lock()
-	if f.now != nil && f.now.n > 0 {
-		f.now.done = make(chan struct{})
-		f.sealed = append(f.sealed, f.now)
-		f.now = nil
-	}
-	sealed := slices.Clone(f.sealed)
-	f.mu.Unlock()
-	for _, g := range sealed {
-		select {
-		case <-g.done:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-	return nil
 }

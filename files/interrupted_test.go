@@ -1,4 +1,4 @@
-package files
+package files_test
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/files"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
 )
 
@@ -32,7 +33,7 @@ func TestInterruptionsThatNeverEndEndACall(t *testing.T) {
 								disk.Mend()
 							}
 						})
-						f := newSet(disk, Options{Policy: p, MkdirAll: true, Handles: 8, Lines: true, Retry: once})
+						f := newSet(disk, files.Options{Policy: p, MkdirAll: true, Handles: 8, Lines: true, Retry: once})
 						each := func(what string, call func()) {
 							calls.Store(0)
 							if call(); most.Swap(0) > 0 {
@@ -48,7 +49,7 @@ func TestInterruptionsThatNeverEndEndACall(t *testing.T) {
 							}
 						}
 						each("WriteAll", func() {
-							f.WriteAll(noContext, one(Write{Path: "/d/a", Mode: Replace}, Write{Path: "/d/b", Mode: Replace}, Write{Path: "/d/c"}))
+							f.WriteAll(noContext, one(files.Write{Path: "/d/a", Mode: files.Replace}, files.Write{Path: "/d/b", Mode: files.Replace}, files.Write{Path: "/d/c"}))
 						})
 						each("Close", func() { f.Close() })
 					})

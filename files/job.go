@@ -3,20 +3,28 @@ package files
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
-	"strings"
-	"sync/atomic"
-	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/durable"
 	"github.com/holdfast-go/holdfast/internal/handles"
 	"github.com/holdfast-go/holdfast/internal/keyed"
 	"github.com/holdfast-go/holdfast/internal/retry"
-	"github.com/holdfast-go/holdfast/internal/vfs"
+	"github.com/holdfast-go/holdfast/internal/sys"
 )
+
+// A Write is a file that [Set.WriteAll] is to write.
+type Write struct {
+	Path string
+	Data []byte // all of the file, or what is to be appended; it may not change until WriteAll returns
+	Mode Mode
+
+	// File is a file that the caller has opened, of any kind, in place of a Path, which may be
+	// empty, and a Mode. Data is written where its descriptor stands. It is not closed. A
+	// policy that syncs has it synced by itself: its bytes are durable then, and its name
+	// where the caller made that durable.
+	File *os.File
+}
 
 // A job is a file that is to be written as a whole, and its place in the queue of
 // its path.
@@ -32,78 +40,12 @@ type job struct {
 	memory []byte // of the name, and of the next file's
 }
 
-// jobCounts counts what Write and WriteAll have done.
-type jobCounts struct{ files, syncs, stripped, noJournal atomic.Int64 }
-
-// WriteFile writes one file as a whole, as the mode says, in the caller's goroutine. It
-// returns the result, and the result's Err again.
-//
-// If Err is nil all of data is in the file of that name. It is durable, with its name,
-// if the policy's Sync is not never. Else the Outcome says what is known. A file
-// that Create could not write whole is removed again, and untouched if that
-// succeeds; one that others have added to stays, and is partial. Truncate and Append may leave it partial. Replace leaves
-// the old file whole, unless its directory's sync fails: then it is uncertain which of
-// the two a crash leaves.
-//
-// Only regular files are written; a pipe or a device is refused, and never waited
-// for. Any number of goroutines may call WriteFile. Calls with the same path are done in
-// their order. WriteFile waits for these, for a descriptor, for the pauses of
-// [Options].Retry, and for the disk. If ctx ends it returns after the system
-// call under way.
-func (f *Set) WriteFile(ctx context.Context, path string, data []byte, mode Mode) (Result, error) {
-	s := fileWriters.Get().(*fileWriter)
-	defer giveFileWriter(s)
-	w := &s.own
-	w.result = &s.ownResult
-	if err := f.enter(); err != nil {
-		w.result.path = path
-		w.result.fail(retry.OpOpen, err, holdfast.OutcomeUntouched)
-		return w.result.returned()
-	}
-	defer f.leave()
-	if w.prepare(Write{Path: path, Data: data, Mode: mode}, new(strings.Builder), 0) {
-		s.files, s.ctx, s.era = f, ctx, f.era.Add(1)
-		s.writeAlone(w)
-	}
-	return w.result.returned()
-}
-
-// writeAlone writes a file that belongs to no batch, or to one that has no other.
-func (s *fileWriter) writeAlone(w *job) {
-	s.files.turns.Join(keyed.Key{Path: w.name.path}, &w.ticket)
-	s.write(w)
-}
-
-// prepare fills in what is to be written, or the result if that can't be.
-func (w *job) prepare(given Write, block *strings.Builder, size int) bool {
-	w.data, w.mode, w.file = given.Data, given.Mode, given.File
-	w.result.path = given.Path
-	err := given.Mode.Validate()
-	switch {
-	case err != nil:
-	case given.File != nil:
-		w.result.path = given.File.Name()
-		w.name.path = w.result.path
-		if w.mode, err = Append, nil; given.Mode == Truncate || given.Mode == Replace {
-			err = fmt.Errorf("mode %v is of a path, and %s is an open file; seek in it or truncate it before", given.Mode, w.result.path)
-		}
-	case given.Mode == Replace: // the rename may need the name when another file has the slot
-		w.name, err = newNameIn(block, given.Path, size)
-	default:
-		w.name, w.memory, err = newNameOver(w.memory, given.Path)
-	}
-	if err != nil {
-		w.result.fail(retry.OpOpen, err, holdfast.OutcomeUntouched)
-	}
-	return err == nil
-}
-
 // A fileWriter writes whole files, one at a time, for Write or for a batch.
 type fileWriter struct {
 	files *Set
 	ctx   context.Context
 	era   int64
-	batch *batch // nil for a Write
+	part  *part // of the batch; nil for a Write
 
 	own       job // what a Write writes
 	ownResult record
@@ -121,129 +63,6 @@ type fileWriter struct {
 	old bool // the last file was there before: so may be the next
 }
 
-// A syncMode is how a file is made durable.
-type syncMode int8
-
-const (
-	unsynced syncMode = iota
-	alone             // it is synced, and then its directory, before the next
-	file              // it is synced, and its directory with those of the whole batch
-	together          // it is synced with all that is on its disk, at the end of the batch
-)
-
-// giveFileWriter leaves a fileWriter's memory to the next.
-func giveFileWriter(s *fileWriter) {
-	*s = fileWriter{own: job{memory: s.own.memory}}
-	fileWriters.Put(s)
-}
-
-// write writes the file, fills in its result and leaves its queue. It leaves a rename to the batch.
-func (s *fileWriter) write(w *job) {
-	began := time.Now()
-	s.files.jobs.files.Add(1)
-	s.job = w
-	s.tries = s.files.tries(w.result.path)
-	s.try()
-	w.result.elapsed = time.Since(began)
-	if w.later == nil {
-		s.files.turns.Leave(&w.ticket)
-	}
-	s.job = nil
-}
-
-// try writes the file when those before it in its queue have left. A replacement is
-// written beside them, and renamed in its turn.
-func (s *fileWriter) try() {
-	if s.later == nil {
-		if err := s.files.turns.Await(s.ctx, &s.ticket); err != nil {
-			s.refuse(retry.OpOpen, err)
-			return
-		}
-	}
-	if s.ctx.Err() != nil {
-		s.refuse(retry.OpOpen, context.Cause(s.ctx))
-		return
-	}
-	if s.file != nil {
-		s.writeOwn()
-		return
-	}
-	if err := s.files.streams.settle(s.ctx, s.name.path); err != nil {
-		s.refuse(retry.OpWrite, err)
-		return
-	}
-	s.narrow, s.starved = false, false
-	s.once()
-	if s.starved {
-		s.onceInNarrow()
-	}
-}
-
-// writeOwn writes to a file that the caller has opened, and syncs it if the policy does.
-func (s *fileWriter) writeOwn() {
-	r, op := s.result, retry.OpWrite
-	var err error
-	for r.bytes < int64(len(s.data)) {
-		var n int
-		n, err = s.file.Write(s.data[r.bytes:])
-		r.bytes += int64(n)
-		if n > 0 {
-			s.tries.Progress()
-		}
-		if err != nil && !s.tries.Again(s.ctx, op, &err) {
-			break
-		}
-	}
-	r.attempts, r.outcome = int32(s.tries.Attempts()), holdfast.OutcomeWritten
-	switch {
-	case err != nil && r.bytes == 0:
-		r.fail(op, err, holdfast.OutcomeUntouched)
-	case err != nil:
-		r.fail(op, err, holdfast.OutcomePartial)
-	case s.files.options.Policy.Sync.Mode != holdfast.SyncNever:
-		if s.batch != nil {
-			s.batch.part.waits.Store(true)
-		}
-		s.files.jobs.syncs.Add(1)
-		r.outcome = holdfast.OutcomeDurable
-		if err := s.file.Sync(); err != nil {
-			r.fail(retry.OpSync, err, holdfast.OutcomeUncertain)
-		}
-	}
-}
-
-// once writes the file, in a turn.
-func (s *fileWriter) once() {
-	if err := s.files.handles.Begin(s.ctx); err != nil {
-		s.refuse(retry.OpOpen, err)
-		return
-	}
-	defer s.files.handles.End()
-	s.result.attempts = 1
-	s.inDir()
-	s.result.attempts = int32(s.tries.Attempts())
-	if e := s.result.err; e != nil {
-		e.Attempts = s.tries.Attempts()
-	}
-}
-
-// onceInNarrow writes a file for which the process, or the system, had no descriptor
-// left below our own limit. Such fileWriters have given back their descriptors. They go on
-// one after the other, so that two do not block each other, each waiting for a second one.
-func (s *fileWriter) onceInNarrow() {
-	select {
-	case s.files.narrow <- struct{}{}:
-	case <-s.ctx.Done():
-		s.result.attempts = 0
-		s.refuse(retry.OpOpen, context.Cause(s.ctx))
-		return
-	}
-	defer func() { <-s.files.narrow }()
-	s.narrow = true
-	*s.result = record{path: s.result.path}
-	s.once()
-}
-
 // starves reports whether err means that no descriptor is left, and none of ours can be
 // spared. It does so once for a file.
 func (s *fileWriter) starves(err error) bool {
@@ -255,22 +74,6 @@ func (s *fileWriter) starves(err error) bool {
 func (s *fileWriter) refuse(op retry.Op, err error) {
 	s.result.bytes = 0
 	s.result.fail(op, err, holdfast.OutcomeUntouched)
-}
-
-// inDir writes the file with its directory open.
-func (s *fileWriter) inDir() {
-	defer s.leaveDir()
-	if op, err := s.enterDir(s.name.dir); err != nil {
-		s.refuse(op, err)
-		return
-	}
-	s.syncMode = s.files.syncModeIn(s.batch, s.dir)
-	s.losses = s.files.names.Losses(s.dir.Key())
-	if s.mode == Replace {
-		s.replace()
-	} else {
-		s.writeInPlace()
-	}
 }
 
 func (s *fileWriter) leaveDir() {
@@ -318,7 +121,7 @@ func (s *fileWriter) finish(fd int) {
 		s.syncName()
 	default:
 		s.result.outcome = holdfast.OutcomeWritten
-		s.batch.written(s.result, s.dir, s.syncMode)
+		s.part.wrote(s.result, s.dir, s.syncMode)
 	}
 }
 
@@ -334,61 +137,6 @@ func (s *fileWriter) syncAndClose(fd int) (op retry.Op, err error) {
 	return retry.OpClose, s.files.disk.Close(fd)
 }
 
-// failFile counts the failed sync of a file against the names in its directory, if the file's
-// name was not known to be durable. Elsewhere than on ext a failure is of the file alone.
-func (f *Set) failFile(fd int, dir keyed.Key) {
-	if vfs.LacksJournal(f.disk, fd) {
-		f.names.Fail(dir)
-	}
-}
-
-// sync syncs a file or a directory, once whatever comes of it.
-func (f *Set) sync(fd int) error {
-	f.jobs.syncs.Add(1)
-	return f.disk.Sync(fd)
-}
-
-// syncDir makes the names durable that a directory has by now.
-func (f *Set) syncDir(d *handles.Dir) error {
-	if f.handles.IsLost(d) {
-		return durable.ErrDirLost
-	}
-	err := f.names.Directory(d.Key(), func() error { return f.syncBy(d, f.sync) })
-	if err == nil {
-		f.countDoubt(d)
-	}
-	return err
-}
-
-// countDoubt counts a sync of names in a directory without a journal. It counts those of
-// streams too, which have no result.
-func (f *Set) countDoubt(d *handles.Dir) {
-	if d.LacksJournal || f.options.Policy.Sync.Mode == holdfast.SyncNever && vfs.LacksJournal(f.disk, d.Fd) {
-		f.jobs.noJournal.Add(1)
-	}
-}
-
-// syncBy syncs by a directory's descriptor, unless such a sync has failed: it would succeed.
-func (f *Set) syncBy(d *handles.Dir, sync func(fd int) error) error {
-	if f.handles.IsLost(d) {
-		return durable.ErrDirLost
-	}
-	err := sync(d.Fd)
-	if err != nil {
-		f.handles.Lost(d)
-	}
-	return err
-}
-
-// syncNamesIn makes the names in a directory durable that came when these were its losses.
-// After another failure it is not known which names were lost.
-func (f *Set) syncNamesIn(d *handles.Dir, losses int) error {
-	if err := f.syncDir(d); err != nil {
-		return err
-	}
-	return f.names.LostSince(d.Key(), losses)
-}
-
 // syncName makes the file's name durable, and with it the file.
 func (s *fileWriter) syncName() {
 	if err := s.files.syncNamesIn(s.dir, s.losses); err != nil {
@@ -396,4 +144,20 @@ func (s *fileWriter) syncName() {
 		return
 	}
 	s.result.outcome, s.result.noJournal = holdfast.OutcomeDurable, s.dir.LacksJournal
+}
+
+// follow goes to the directory to which the path's symbolic links lead.
+func (s *fileWriter) follow(base *sys.Name) (op retry.Op, err error) {
+	name, err := s.files.resolve(s.ctx, &s.tries, s.name.path)
+	if err != nil {
+		return retry.OpResolve, err
+	}
+	s.leaveDir() // a turn is for one directory
+	if op, err := s.enterDir(name.dir); err != nil {
+		return op, err
+	}
+	*base = name.base
+	s.syncMode = s.files.syncModeIn(s.part, s.dir)
+	s.losses = s.files.names.Losses(s.dir.Key())
+	return "", nil
 }

@@ -1,4 +1,4 @@
-package files
+package files_test
 
 import (
 	"encoding/json"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/files"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
 )
 
@@ -40,13 +41,13 @@ func eachSynced(t *testing.T, disk *fault.Disk, n int) {
 // TestCopiesWithoutAJournalAreSyncedEachByItself is that of filecopy.All.
 func TestFilesWithoutAJournalAreSyncedEachByItself(t *testing.T) {
 	const n = 40
-	for _, mode := range []Mode{Create, Truncate, Append, Replace} {
+	for _, mode := range []files.Mode{files.Create, files.Truncate, files.Append, files.Replace} {
 		t.Run(mode.String(), func(t *testing.T) {
 			disk := onDiskWithoutJournal()
-			f := onDisk(t, disk, Options{Policy: holdfast.Durable()})
-			results, err := f.WriteAll(noContext, func(yield func(Write) bool) {
+			f := onDisk(t, disk, files.Options{Policy: holdfast.Durable()})
+			results, err := f.WriteAll(noContext, func(yield func(files.Write) bool) {
 				for i := range n {
-					if !yield(Write{Path: fmt.Sprint("/", i), Data: []byte("x"), Mode: mode}) {
+					if !yield(files.Write{Path: fmt.Sprint("/", i), Data: []byte("x"), Mode: mode}) {
 						return
 					}
 				}
@@ -66,7 +67,7 @@ func TestFilesWithoutAJournalAreSyncedEachByItself(t *testing.T) {
 	}
 	t.Run("streams", func(t *testing.T) {
 		disk := onDiskWithoutJournal()
-		f := onDisk(t, disk, Options{Policy: holdfast.Policy{Buffer: 64, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}})
+		f := onDisk(t, disk, files.Options{Policy: holdfast.Policy{Buffer: 64, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}})
 		for i := range n {
 			mustAppend(t, f, fmt.Sprint("/", i), "x")
 		}
@@ -86,7 +87,7 @@ func TestDoubtIsReportedOfWhatSyncAloneMakesDurable(t *testing.T) {
 		for _, closed := range []bool{false, true} {
 			disk := fault.NewDisk()
 			disk.SetLacksJournal("/", lacks)
-			f := onDisk(t, disk, Options{Policy: holdfast.Unbuffered()})
+			f := onDisk(t, disk, files.Options{Policy: holdfast.Unbuffered()})
 			mustAppend(t, f, "/a", "x")
 			if closed {
 				if err := f.Release(noContext, "/a"); err != nil {
@@ -112,8 +113,8 @@ func TestNoDoubtIsReportedOfOtherFiles(t *testing.T) {
 		for _, p := range []holdfast.Policy{holdfast.Unbuffered(), holdfast.Durable(), holdfast.EachDurable()} {
 			disk := fault.NewDisk()
 			disk.SetLacksJournal("/", lacks)
-			f := onDisk(t, disk, Options{Policy: p})
-			r, err := f.WriteFile(noContext, "/a", []byte("x"), Replace)
+			f := onDisk(t, disk, files.Options{Policy: p})
+			r, err := f.WriteFile(noContext, "/a", []byte("x"), files.Replace)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,4 +1,4 @@
-package files
+package files_test
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/files"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
 )
 
@@ -25,7 +26,7 @@ func TestTornLineIsEndedBeforeAnAppend(t *testing.T) {
 				if err := os.WriteFile(path, []byte(old), 0o666); err != nil {
 					t.Fatal(err)
 				}
-				f := appending(t, Options{Policy: p, Lines: true})
+				f := appending(t, files.Options{Policy: p, Lines: true})
 				mustAppend(t, f, path, "one\n")
 				mustAppend(t, f, path, "two\n")
 				if err := f.Close(); err != nil {
@@ -46,7 +47,7 @@ func TestTailIsTheCallersWithoutLines(t *testing.T) {
 	if err := disk.WriteFile("/log", []byte("half"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	f := onDisk(t, disk, Options{})
+	f := onDisk(t, disk, files.Options{})
 	mustAppend(t, f, "/log", "one\n")
 	wantOnDisk(t, disk, "/log", "halfone\n")
 	if n := disk.Count(fault.DiskRead); n != 0 || f.Stats().Healed != 0 {
@@ -65,7 +66,7 @@ func TestTornLineIsEndedOnceForAll(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			f := onDisk(t, disk, Options{Policy: p, Lines: true, Handles: 6})
+			f := onDisk(t, disk, files.Options{Policy: p, Lines: true, Handles: 6})
 			var all sync.WaitGroup
 			want := []string{"", "half"}
 			for g := range 4 {
@@ -100,7 +101,7 @@ func TestTornLineIsEndedOnceForAll(t *testing.T) {
 func TestTornLineOfOurOwn(t *testing.T) {
 	t.Run("its rest follows", func(t *testing.T) {
 		disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskWrite, Path: "log", Times: 1, Take: 3}, fault.DiskFault{Op: fault.DiskWrite, Path: "log", First: 2, Times: 1, Err: syscall.EIO})
-		f := onDisk(t, disk, Options{Policy: holdfast.Buffered(4 * holdfast.KiB), Lines: true, Handles: 4, Retry: once})
+		f := onDisk(t, disk, files.Options{Policy: holdfast.Buffered(4 * holdfast.KiB), Lines: true, Handles: 4, Retry: once})
 		mustAppend(t, f, "/log", "first\n")
 		failureOf(t, f.Flush(noContext), "/log", syscall.EIO)
 		wantOnDisk(t, disk, "/log", "fir")
@@ -118,7 +119,7 @@ func TestTornLineOfOurOwn(t *testing.T) {
 	})
 	t.Run("past the buffer", func(t *testing.T) {
 		disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskWrite, Times: 1, Take: 3}, fault.DiskFault{Op: fault.DiskWrite, First: 2, Times: 1, Err: syscall.EIO})
-		f := onDisk(t, disk, Options{Lines: true, Retry: once})
+		f := onDisk(t, disk, files.Options{Lines: true, Retry: once})
 		if failed := failureOf(t, f.Append(noContext, "/log", []byte("first\n")), "/log", syscall.EIO); failed.Offset != 3 || failed.Outcome != holdfast.OutcomePartial {
 			t.Errorf("%+v", failed)
 		}
@@ -141,7 +142,7 @@ func TestTornLineThatCantBeEnded(t *testing.T) {
 				t.Fatal(err)
 			}
 			disk.Add(x)
-			f := onDisk(t, disk, Options{Policy: holdfast.EachDurable(), Lines: true, Retry: once})
+			f := onDisk(t, disk, files.Options{Policy: holdfast.EachDurable(), Lines: true, Retry: once})
 			if failed := failureOf(t, f.Append(noContext, "/log", []byte("one\n")), "/log", x.Err); failed.Offset != 0 || failed.Outcome != holdfast.OutcomeUntouched {
 				t.Errorf("%+v", failed)
 			}
@@ -170,7 +171,7 @@ func TestLinesAfterACrashStandAlone(t *testing.T) {
 			disk := fault.NewDisk()
 			disk.SetSector(5)
 			r := rand.New(rand.NewPCG(7, 7))
-			f := onDisk(t, disk, Options{Policy: p, Lines: true})
+			f := onDisk(t, disk, files.Options{Policy: p, Lines: true})
 			disk.Watch(func(fault.DiskCall) {
 				mu.Lock()
 				defer mu.Unlock()
@@ -202,7 +203,7 @@ func checkLinesAfter(t *testing.T, p holdfast.Policy, log []byte, acked int) {
 	if err := disk.WriteFile("/log", log, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	f := newSet(disk, Options{Policy: p, Lines: true})
+	f := newSet(disk, files.Options{Policy: p, Lines: true})
 	for i := range 3 {
 		mustAppend(t, f, "/log", fmt.Sprintf("second %d\n", i))
 	}

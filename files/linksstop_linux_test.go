@@ -11,8 +11,8 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/files"
-	"github.com/holdfast-go/holdfast/internal/volume"
 	"github.com/holdfast-go/holdfast/internal/stoptest"
+	"github.com/holdfast-go/holdfast/internal/volume"
 )
 
 // TestDurableThroughLinksSurvivesTheStopOfTheFileSystem writes by paths of one real file

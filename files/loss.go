@@ -1,10 +1,12 @@
 package files
 
-import "github.com/holdfast-go/holdfast"
+import (
+	"github.com/holdfast-go/holdfast"
+)
 
 // Loss returns the bounds for all bytes that a [Set] under these options has accepted
-// by Append to so many paths. In bytes it is the bound of the Policy for each path,
-// and never more than Memory. A sync by bytes counts those of all paths together. What
+// by Append to this number of paths. In bytes it is the bound of the Policy for each path,
+// and never more than Memory. A sync by bytes counts the bytes of all paths together. What
 // [Set.WriteFile] and [Set.WriteAll] have written waits in no memory.
 func (o Options) Loss(paths int) holdfast.Loss {
 	all := o.Policy.Loss()

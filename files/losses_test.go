@@ -1,4 +1,4 @@
-package files
+package files_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/files"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
 	"github.com/holdfast-go/holdfast/internal/durable"
 	"github.com/holdfast-go/holdfast/internal/filetest"
@@ -29,7 +30,7 @@ func lossDisk(t *testing.T, syncsAll bool, faults ...fault.DiskFault) *fault.Dis
 }
 
 // keepsItsWord fails if a file of the results is durable and a power cut takes it.
-func keepsItsWord(t *testing.T, disk *fault.Disk, results *Results) {
+func keepsItsWord(t *testing.T, disk *fault.Disk, results *files.Results) {
 	t.Helper()
 	images := cuts(disk)
 	for _, r := range results.All() {
@@ -42,7 +43,7 @@ func keepsItsWord(t *testing.T, disk *fault.Disk, results *Results) {
 	}
 }
 
-func closeFiles(t *testing.T, f *Set) {
+func closeFiles(t *testing.T, f *files.Set) {
 	t.Helper()
 	if err := f.Close(); err != nil {
 		t.Log("Close:", err)
@@ -55,18 +56,18 @@ func TestFailedSyncOfAMadeDirectorysNameTakesItsNeighbours(t *testing.T) {
 	failing := fault.DiskFault{Op: fault.DiskSync, Path: "/p", Times: 1, Err: syscall.EIO}
 	for _, sync := range []holdfast.Sync{{Mode: holdfast.SyncClose}, {Mode: holdfast.SyncGroup}} {
 		disk := lossDisk(t, false, failing)
-		f := newSet(disk, Options{Policy: holdfast.Policy{Sync: sync, Buffer: holdfast.KiB}, MkdirAll: true, Workers: 1, Retry: once})
-		results, _ := f.WriteAll(noContext, one(Write{Path: "/p/x", Data: []byte("x")}, Write{Path: "/p/q/y", Data: []byte("x")}))
+		f := newSet(disk, files.Options{Policy: holdfast.Policy{Sync: sync, Buffer: holdfast.KiB}, MkdirAll: true, Workers: 1, Retry: once})
+		results, _ := f.WriteAll(noContext, one(files.Write{Path: "/p/x", Data: []byte("x")}, files.Write{Path: "/p/q/y", Data: []byte("x")}))
 		keepsItsWord(t, disk, results)
 		closeFiles(t, f)
 	}
 	disk := lossDisk(t, false, failing)
-	f := newSet(disk, Options{Policy: holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncClose}, Buffer: holdfast.KiB}, MkdirAll: true, Retry: once})
+	f := newSet(disk, files.Options{Policy: holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncClose}, Buffer: holdfast.KiB}, MkdirAll: true, Retry: once})
 	mustAppend(t, f, "/p/x", "x")
 	if err := f.Flush(noContext); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.WriteFile(noContext, "/p/q/y", []byte("x"), Create); err == nil {
+	if _, err := f.WriteFile(noContext, "/p/q/y", []byte("x"), files.Create); err == nil {
 		t.Error("the name of the directory was lost, and Write says nothing")
 	}
 	wantSafe(t, disk, f.Sync(noContext), "/p/x")
@@ -79,15 +80,15 @@ func TestFailedSyncOfAllTakesNamesOfAnotherBatch(t *testing.T) {
 	for _, own := range []bool{false, true} {
 		disk := lossDisk(t, true)
 		disk.SetDirty(1 << 40)
-		o := Options{Policy: holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncClose}, Buffer: holdfast.KiB}, Retry: once}
+		o := files.Options{Policy: holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncClose}, Buffer: holdfast.KiB}, Retry: once}
 		f := newSet(disk, o)
 		g := f
 		if own {
-			g = besideFiles(f, o)
+			g = besideFiles(disk, f, o)
 		}
-		results, _ := f.WriteAll(noContext, func(yield func(Write) bool) {
+		results, _ := f.WriteAll(noContext, func(yield func(files.Write) bool) {
 			for _, path := range []string{"/p/1", "/p/2", "/p/3"} {
-				if !yield(Write{Path: path, Data: []byte("x")}) {
+				if !yield(files.Write{Path: path, Data: []byte("x")}) {
 					return
 				}
 			}
@@ -96,7 +97,7 @@ func TestFailedSyncOfAllTakesNamesOfAnotherBatch(t *testing.T) {
 			}
 			disk.SetDirty(0)
 			disk.Add(fault.DiskFault{Op: fault.DiskSyncAll, Times: 1, Err: syscall.EIO})
-			others, err := g.WriteAll(noContext, one(Write{Path: "/b/1", Data: []byte("x")}, Write{Path: "/b/2", Data: []byte("x")}))
+			others, err := g.WriteAll(noContext, one(files.Write{Path: "/b/1", Data: []byte("x")}, files.Write{Path: "/b/2", Data: []byte("x")}))
 			if err == nil {
 				t.Error("the sync of all failed, and WriteAll says nothing")
 			}
@@ -113,16 +114,16 @@ func TestFailedSyncOfAllTakesNamesOfAnotherBatch(t *testing.T) {
 func TestSyncOfAllDoesNotBringBackWhatASyncOfTheDirectoryLost(t *testing.T) {
 	for _, all := range []bool{false, true} {
 		for _, own := range []bool{false, true} {
-			for _, mode := range []Mode{Create, Replace} {
+			for _, mode := range []files.Mode{files.Create, files.Replace} {
 				disk := lossDisk(t, true)
-				o := Options{Policy: holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncClose}, Buffer: holdfast.KiB}, Retry: once}
+				o := files.Options{Policy: holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncClose}, Buffer: holdfast.KiB}, Retry: once}
 				f := newSet(disk, o)
 				g := f
 				if own {
-					g = besideFiles(f, o)
+					g = besideFiles(disk, f, o)
 				}
-				results, _ := f.WriteAll(noContext, func(yield func(Write) bool) {
-					if !yield(Write{Path: "/p/1", Data: []byte("x"), Mode: mode}) || !yield(Write{Path: "/p/2", Data: []byte("x"), Mode: mode}) {
+				results, _ := f.WriteAll(noContext, func(yield func(files.Write) bool) {
+					if !yield(files.Write{Path: "/p/1", Data: []byte("x"), Mode: mode}) || !yield(files.Write{Path: "/p/2", Data: []byte("x"), Mode: mode}) {
 						return
 					}
 					for disk.Count(fault.DiskWrite) < 2 {
@@ -130,10 +131,10 @@ func TestSyncOfAllDoesNotBringBackWhatASyncOfTheDirectoryLost(t *testing.T) {
 					}
 					if all {
 						disk.Add(fault.DiskFault{Op: fault.DiskSyncAll, Times: 1, Err: syscall.EIO})
-						g.WriteAll(noContext, one(Write{Path: "/b/1", Data: []byte("x")}, Write{Path: "/b/2", Data: []byte("x")}))
+						g.WriteAll(noContext, one(files.Write{Path: "/b/1", Data: []byte("x")}, files.Write{Path: "/b/2", Data: []byte("x")}))
 					} else {
 						disk.Add(fault.DiskFault{Op: fault.DiskSync, Path: "/p", Times: 1, Err: syscall.EIO})
-						g.WriteFile(noContext, "/p/alone", []byte("x"), Create)
+						g.WriteFile(noContext, "/p/alone", []byte("x"), files.Create)
 					}
 				})
 				keepsItsWord(t, disk, results)
@@ -148,11 +149,11 @@ func TestSyncOfAllDoesNotBringBackWhatASyncOfTheDirectoryLost(t *testing.T) {
 // has written and closed. It reports that to descriptors that were open then, and to none that come later.
 func TestBatchHearsOfBytesThatTheKernelLost(t *testing.T) {
 	disk := lossDisk(t, true)
-	f := newSet(disk, Options{Policy: holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncClose}, Buffer: holdfast.KiB}, Retry: once})
-	results, err := f.WriteAll(noContext, func(yield func(Write) bool) {
+	f := newSet(disk, files.Options{Policy: holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncClose}, Buffer: holdfast.KiB}, Retry: once})
+	results, err := f.WriteAll(noContext, func(yield func(files.Write) bool) {
 		paths := []string{"/p/1", "/p/2"}
 		for _, path := range paths {
-			if !yield(Write{Path: path, Data: []byte("x")}) {
+			if !yield(files.Write{Path: path, Data: []byte("x")}) {
 				return
 			}
 		}
@@ -174,13 +175,13 @@ func TestBatchHearsOfBytesThatTheKernelLost(t *testing.T) {
 // appended to.
 func TestFailedSyncOfAllTakesTheNamesOfStreams(t *testing.T) {
 	disk := lossDisk(t, true)
-	f := newSet(disk, Options{Policy: holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncClose}, Buffer: holdfast.KiB}, Retry: once})
+	f := newSet(disk, files.Options{Policy: holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncClose}, Buffer: holdfast.KiB}, Retry: once})
 	mustAppend(t, f, "/p/x", "x")
 	if err := f.Flush(noContext); err != nil {
 		t.Fatal(err)
 	}
 	disk.Add(fault.DiskFault{Op: fault.DiskSyncAll, Times: 1, Err: syscall.EIO})
-	f.WriteAll(noContext, one(Write{Path: "/b/1", Data: []byte("x")}, Write{Path: "/b/2", Data: []byte("x")}))
+	f.WriteAll(noContext, one(files.Write{Path: "/b/1", Data: []byte("x")}, files.Write{Path: "/b/2", Data: []byte("x")}))
 	wantSafe(t, disk, f.Sync(context.Background()), "/p/x")
 	closeFiles(t, f)
 }
@@ -189,18 +190,18 @@ func TestFailedSyncOfAllTakesTheNamesOfStreams(t *testing.T) {
 func TestTwoFilesInOneDirectory(t *testing.T) {
 	for _, sync := range []holdfast.Sync{{Mode: holdfast.SyncClose}, {Mode: holdfast.SyncGroup}} {
 		disk := lossDisk(t, false)
-		o := Options{Policy: holdfast.Policy{Sync: sync, Buffer: holdfast.KiB}, Retry: once}
+		o := files.Options{Policy: holdfast.Policy{Sync: sync, Buffer: holdfast.KiB}, Retry: once}
 		f := newSet(disk, o)
-		g := besideFiles(f, o)
-		results, _ := f.WriteAll(noContext, func(yield func(Write) bool) {
-			if !yield(Write{Path: "/p/1", Data: []byte("x")}) || !yield(Write{Path: "/p/2", Data: []byte("x")}) {
+		g := besideFiles(disk, f, o)
+		results, _ := f.WriteAll(noContext, func(yield func(files.Write) bool) {
+			if !yield(files.Write{Path: "/p/1", Data: []byte("x")}) || !yield(files.Write{Path: "/p/2", Data: []byte("x")}) {
 				return
 			}
 			for disk.Count(fault.DiskSync) < 2 {
 				runtime.Gosched()
 			}
 			disk.Add(fault.DiskFault{Op: fault.DiskSync, Path: "/p", Times: 1, Err: syscall.EIO})
-			if _, err := g.WriteFile(noContext, "/p/other", []byte("x"), Create); err == nil {
+			if _, err := g.WriteFile(noContext, "/p/other", []byte("x"), files.Create); err == nil {
 				t.Error("the sync of the directory failed, and Write says nothing")
 			}
 		})
@@ -215,18 +216,18 @@ func TestTwoFilesInOneDirectory(t *testing.T) {
 func TestSyncOfFilesThatWereLeftIsNoProofOfTheirNames(t *testing.T) {
 	for _, all := range []bool{false, true} {
 		disk := lossDisk(t, true)
-		f := newSet(disk, Options{Policy: holdfast.Buffered(holdfast.KiB), Retry: once})
-		g := besideFiles(f, Options{Policy: holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncClose}, Buffer: holdfast.KiB}, Retry: once})
+		f := newSet(disk, files.Options{Policy: holdfast.Buffered(holdfast.KiB), Retry: once})
+		g := besideFiles(disk, f, files.Options{Policy: holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncClose}, Buffer: holdfast.KiB}, Retry: once})
 		mustAppend(t, f, "/p/x", "x")
 		if err := f.Release(noContext, "/p/x"); err != nil {
 			t.Fatal(err)
 		}
 		if all {
 			disk.Add(fault.DiskFault{Op: fault.DiskSyncAll, Times: 1, Err: syscall.EIO})
-			g.WriteAll(noContext, one(Write{Path: "/b/1", Data: []byte("x")}, Write{Path: "/b/2", Data: []byte("x")}))
+			g.WriteAll(noContext, one(files.Write{Path: "/b/1", Data: []byte("x")}, files.Write{Path: "/b/2", Data: []byte("x")}))
 		} else {
 			disk.Add(fault.DiskFault{Op: fault.DiskSync, Path: "/p", Times: 1, Err: syscall.EIO})
-			g.WriteFile(noContext, "/p/other", []byte("x"), Create)
+			g.WriteFile(noContext, "/p/other", []byte("x"), files.Create)
 		}
 		if err := f.Sync(noContext); !isOf(err, "/p") {
 			wantSafe(t, disk, err, "/p/x")
@@ -249,11 +250,11 @@ func TestEmptyFileWhoseNameWasLostIsNotNew(t *testing.T) {
 func emptyFileWhoseNameWasLost(t *testing.T, own bool, failing fault.DiskFault) {
 	t.Helper()
 	disk := lossDisk(t, false)
-	o := Options{Policy: holdfast.EachDurable(), Handles: handles.LeastHandles, Retry: once}
+	o := files.Options{Policy: holdfast.EachDurable(), Handles: handles.LeastHandles, Retry: once}
 	f := newSet(disk, o)
 	g := f
 	if own {
-		g = besideFiles(f, o)
+		g = besideFiles(disk, f, o)
 	}
 	disk.Add(failing)
 	f.Append(noContext, "/p/x", []byte("x"))
@@ -287,9 +288,9 @@ func TestLostNameIsLostByEachPath(t *testing.T) {
 	paths := []string{"/p/x", "/way/x", "/link"}
 	for _, first := range paths {
 		for _, then := range paths {
-			for _, ask := range []func(*Set) error{
-				func(f *Set) error { return f.Release(noContext, then) },
-				func(f *Set) error {
+			for _, ask := range []func(*files.Set) error{
+				func(f *files.Set) error { return f.Release(noContext, then) },
+				func(f *files.Set) error {
 					f.Append(noContext, then, []byte("x")) // reports it, or Sync does
 					return f.Sync(noContext)
 				},
@@ -298,8 +299,8 @@ func TestLostNameIsLostByEachPath(t *testing.T) {
 				if err := errors.Join(disk.Symlink("/p", "/way"), disk.Symlink("way/x", "/link")); err != nil {
 					t.Fatal(err)
 				}
-				f := newSet(disk, Options{Policy: holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncClose}, Buffer: holdfast.KiB}, Handles: handles.LeastHandles, Retry: once})
-				g := besideFiles(f, Options{Policy: holdfast.EachDurable(), Retry: once})
+				f := newSet(disk, files.Options{Policy: holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncClose}, Buffer: holdfast.KiB}, Handles: handles.LeastHandles, Retry: once})
+				g := besideFiles(disk, f, files.Options{Policy: holdfast.EachDurable(), Retry: once})
 				mustAppend(t, f, first, "x")
 				for i := range 2 * handles.LeastHandles { // until the first is closed to make room, and forgotten
 					mustAppend(t, f, fmt.Sprint("/b/", i), "x")
@@ -311,7 +312,7 @@ func TestLostNameIsLostByEachPath(t *testing.T) {
 				if err := g.Append(noContext, "/p/other", []byte("x")); err == nil {
 					t.Error("the sync of the directory failed, and Append says nothing")
 				}
-				if _, known := f.streams.paths[first]; known {
+				if f.Knows(first) {
 					t.Fatalf("%s is not forgotten: the test proves nothing", first)
 				}
 				if lost := lostIn(cuts(disk), "/p/x", "x"); ask(f) == nil && lost > 0 {
@@ -329,7 +330,7 @@ func TestLostNameIsLostByEachPath(t *testing.T) {
 func TestForgottenNamesOfAMovedDirectoryAreNotThoseOfTheNext(t *testing.T) {
 	for _, last := range []string{"/p/x", "/p/y"} {
 		disk := lossDisk(t, false)
-		f := newSet(disk, Options{Policy: holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncClose}, Buffer: holdfast.KiB}, Handles: 2 * handles.LeastHandles, Retry: once})
+		f := newSet(disk, files.Options{Policy: holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncClose}, Buffer: holdfast.KiB}, Handles: 2 * handles.LeastHandles, Retry: once})
 		flush := func(path string) {
 			t.Helper()
 			mustAppend(t, f, path, "x")
@@ -346,7 +347,7 @@ func TestForgottenNamesOfAMovedDirectoryAreNotThoseOfTheNext(t *testing.T) {
 		for i := range 4 * handles.LeastHandles {
 			flush(fmt.Sprint("/b/", i))
 		}
-		if len(f.streams.names) == 0 || f.streams.paths["/p/x"] != nil || f.streams.paths["/p/y"] != nil {
+		if f.Unnamed() == 0 || f.Knows("/p/x") || f.Knows("/p/y") {
 			t.Fatal("the files are not forgotten: the test proves nothing")
 		}
 		if err := f.Sync(noContext); !isOf(err, "/p") {
@@ -357,9 +358,9 @@ func TestForgottenNamesOfAMovedDirectoryAreNotThoseOfTheNext(t *testing.T) {
 }
 
 // besideFiles returns a second Files of the same process on the same disk.
-func besideFiles(f *Set, o Options) *Set {
-	g := newSet(f.disk, o)
-	g.names = f.names // as those of the kernel are
+func besideFiles(disk *fault.Disk, f *files.Set, o files.Options) *files.Set {
+	g := newSet(disk, o)
+	g.SharesKernel(f)
 	return g
 }
 
@@ -367,7 +368,7 @@ func besideFiles(f *Set, o Options) *Set {
 // reports to no other caller, after a file got its name.
 func TestFilesKnowOfASyncThatFailedElsewhere(t *testing.T) {
 	directory := t.TempDir()
-	f, err := New(Options{Policy: holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncClose}, Buffer: holdfast.KiB}})
+	f, err := files.New(files.Options{Policy: holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncClose}, Buffer: holdfast.KiB}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -391,12 +392,12 @@ func TestFailedSyncOfAFileTakesItsNeighboursWithoutAJournal(t *testing.T) {
 			disk.SetLacksJournal("/", lacks)
 			return disk
 		}
-		for _, mode := range []Mode{Create, Replace} {
-			failing := map[Mode]string{Create: "/p/2", Replace: "/p/.*"}[mode]
+		for _, mode := range []files.Mode{files.Create, files.Replace} {
+			failing := map[files.Mode]string{files.Create: "/p/2", files.Replace: "/p/.*"}[mode]
 			disk := newDisk(fault.DiskSync, failing)
-			f := newSet(disk, Options{Policy: holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncClose}, Buffer: holdfast.KiB}, Workers: 1, Retry: once})
+			f := newSet(disk, files.Options{Policy: holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncClose}, Buffer: holdfast.KiB}, Workers: 1, Retry: once})
 			results, err := f.WriteAll(noContext, one(
-				Write{Path: "/p/1", Data: []byte("x")}, Write{Path: "/p/2", Data: []byte("x"), Mode: mode}, Write{Path: "/b/3", Data: []byte("x")}))
+				files.Write{Path: "/p/1", Data: []byte("x")}, files.Write{Path: "/p/2", Data: []byte("x"), Mode: mode}, files.Write{Path: "/b/3", Data: []byte("x")}))
 			if err == nil && results.Err() == nil {
 				t.Fatal("no sync has failed")
 			}
@@ -409,13 +410,13 @@ func TestFailedSyncOfAFileTakesItsNeighboursWithoutAJournal(t *testing.T) {
 		for _, whole := range []bool{false, true} {
 			op := map[bool]fault.DiskOp{false: fault.DiskDatasync, true: fault.DiskSync}[whole]
 			disk := newDisk(op, "/p/2")
-			f := newSet(disk, Options{Policy: holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncClose}, Buffer: holdfast.KiB}, Retry: once})
+			f := newSet(disk, files.Options{Policy: holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncClose}, Buffer: holdfast.KiB}, Retry: once})
 			mustAppend(t, f, "/p/1", "x")
 			if err := f.Flush(noContext); err != nil {
 				t.Fatal(err)
 			}
 			if whole {
-				if _, err := f.WriteFile(noContext, "/p/2", []byte("x"), Create); err == nil {
+				if _, err := f.WriteFile(noContext, "/p/2", []byte("x"), files.Create); err == nil {
 					t.Fatal("no sync has failed")
 				}
 			} else {

@@ -1,4 +1,4 @@
-package files
+package files_test
 
 import (
 	"errors"
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/files"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
 	"github.com/holdfast-go/holdfast/internal/handles"
 )
@@ -31,7 +32,7 @@ func isOf(err error, path string) bool {
 	if all, ok := err.(interface{ Unwrap() []error }); ok {
 		return slices.ContainsFunc(all.Unwrap(), func(err error) bool { return isOf(err, path) })
 	}
-	var failed *Error
+	var failed *files.Error
 	return errors.As(err, &failed) && failed.Path == path
 }
 
@@ -61,7 +62,7 @@ func TestSyncBesideAFailedOneOfTheDirectoryIsNoProof(t *testing.T) {
 			fault.DiskFault{Op: fault.DiskSync, Times: 1, Delay: 10 * time.Millisecond, Err: syscall.EIO},
 			fault.DiskFault{Op: fault.DiskSync, First: 2, Delay: 5500 * time.Microsecond})
 		reportLate(disk)
-		f := onDisk(t, disk, Options{Policy: holdfast.EachDurable(), Handles: 64})
+		f := onDisk(t, disk, files.Options{Policy: holdfast.EachDurable(), Handles: 64})
 		var all sync.WaitGroup
 		all.Go(func() { // syncs the directory from 5 ms on
 			wantSafe(t, disk, f.Append(noContext, "/early", []byte("x")), "/early")
@@ -84,7 +85,7 @@ func TestSyncOfAllBesideAFailedOneOfTheDirectoryIsNoProof(t *testing.T) {
 			fault.DiskFault{Op: fault.DiskSyncAll, Delay: 7500 * time.Microsecond})
 		disk.SetSyncsAll("/", true)
 		reportLate(disk)
-		f := onDisk(t, disk, Options{Policy: holdfast.Policy{Buffer: holdfast.KiB, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}, Handles: 64})
+		f := onDisk(t, disk, files.Options{Policy: holdfast.Policy{Buffer: holdfast.KiB, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}, Handles: 64})
 		mustAppend(t, f, "/0", "x")
 		var all sync.WaitGroup
 		all.Go(func() { // syncs the directory from 2 to 12 ms, and knows of the failure at 13 ms
@@ -113,7 +114,7 @@ func TestSyncOfAllBesideAFailedOneOfTheDirectoryIsNoProof(t *testing.T) {
 // that some are forgotten, and has the sync of their directory fail once.
 func TestNamesOfForgottenFilesAreLostForEveryCall(t *testing.T) {
 	disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskSync, Times: 1, Err: syscall.EIO})
-	f := onDisk(t, disk, Options{Policy: holdfast.Policy{Buffer: holdfast.KiB, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}, Handles: handles.LeastHandles})
+	f := onDisk(t, disk, files.Options{Policy: holdfast.Policy{Buffer: holdfast.KiB, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}, Handles: handles.LeastHandles})
 	for i := range 20 {
 		mustAppend(t, f, fmt.Sprint("/", i), "x")
 	}
@@ -121,7 +122,7 @@ func TestNamesOfForgottenFilesAreLostForEveryCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	forgotten := "/0"
-	for i := 1; f.streams.paths[forgotten] != nil; i++ {
+	for i := 1; f.Knows(forgotten); i++ {
 		forgotten = fmt.Sprint("/", i)
 	}
 	wantReported := func(what string, err error, path string) {
@@ -150,7 +151,7 @@ func TestNamesOfForgottenFilesAreLostForEveryCall(t *testing.T) {
 func TestNamesOfFilesThatWereLeftAreLostForEveryCall(t *testing.T) {
 	disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskSync, Times: 1, Err: syscall.EIO})
 	disk.SetSyncsAll("/", true)
-	f := onDisk(t, disk, Options{Policy: holdfast.Buffered(holdfast.KiB), Handles: handles.LeastHandles})
+	f := onDisk(t, disk, files.Options{Policy: holdfast.Buffered(holdfast.KiB), Handles: handles.LeastHandles})
 	for i := range 20 {
 		mustAppend(t, f, fmt.Sprint("/", i), "x")
 	}
@@ -176,11 +177,11 @@ func TestSyncsOfADirectoryAreShared(t *testing.T) {
 				disk := fault.NewDisk(
 					fault.DiskFault{Op: fault.DiskSync, Path: "/", First: 2, Times: 1, Delay: 10 * time.Millisecond, Err: c.cause},
 					fault.DiskFault{Op: fault.DiskSync, Path: "/", Delay: 10 * time.Millisecond})
-				f := onDisk(t, disk, Options{Policy: holdfast.EachDurable(), Handles: 64})
+				f := onDisk(t, disk, files.Options{Policy: holdfast.EachDurable(), Handles: 64})
 				var all sync.WaitGroup
 				write := func(path string, cause error) {
 					all.Go(func() {
-						_, err := f.WriteFile(noContext, path, []byte("x"), Create)
+						_, err := f.WriteFile(noContext, path, []byte("x"), files.Create)
 						if !errors.Is(err, cause) {
 							t.Errorf("%s: got %v, want %v", path, err, cause)
 						}
@@ -215,7 +216,7 @@ func syncsOf(disk *fault.Disk, path string) (n int) {
 func TestDirectoriesOfStreamsAreSyncedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskSync, Delay: 10 * time.Millisecond})
-		f := onDisk(t, disk, Options{Policy: holdfast.Policy{Buffer: holdfast.KiB, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}, Handles: 64})
+		f := onDisk(t, disk, files.Options{Policy: holdfast.Policy{Buffer: holdfast.KiB, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}, Handles: 64})
 		var paths []string
 		for i := range 6 {
 			dir := fmt.Sprint("/", i)

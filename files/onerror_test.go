@@ -1,4 +1,4 @@
-package files
+package files_test
 
 import (
 	"context"
@@ -11,15 +11,16 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/files"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
 )
 
 func TestRemovedFilesAreHeardOf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := fault.NewDisk()
-		f := onDisk(t, disk, Options{Policy: holdfast.Periodic(time.Second)})
-		var heard []*Error
-		f.OnError(func(e *Error) { heard = append(heard, e) })
+		f := onDisk(t, disk, files.Options{Policy: holdfast.Periodic(time.Second)})
+		var heard []*files.Error
+		f.OnError(func(e *files.Error) { heard = append(heard, e) })
 		mustAppend(t, f, "/a", "record")
 		if err := f.Flush(t.Context()); err != nil {
 			t.Fatal(err)
@@ -40,7 +41,7 @@ func TestStatsTellWhatIsAtRisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := fault.NewDisk()
 		disk.Add(fault.DiskFault{Op: fault.DiskDatasync, Delay: time.Second, Take: fault.All})
-		f := onDisk(t, disk, Options{Policy: holdfast.Buffered(4 * holdfast.KiB)})
+		f := onDisk(t, disk, files.Options{Policy: holdfast.Buffered(4 * holdfast.KiB)})
 		check := func(when string, notFlushed, notDurable int64, oldest time.Duration) {
 			t.Helper()
 			if s := f.Stats(); s.NotFlushed != notFlushed || s.NotDurable != notDurable || s.Oldest != oldest {
@@ -76,8 +77,8 @@ func TestStatsTellWhatIsAtRisk(t *testing.T) {
 func TestTheEndOfAWaitForATurnIsNotHeard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskWrite, Path: "slow", Times: 1, Take: fault.All, Delay: time.Hour})
-		f := newSet(disk, Options{Policy: holdfast.Unbuffered(), Handles: 4})
-		f.OnError(func(e *Error) { t.Error("heard of", e) })
+		f := newSet(disk, files.Options{Policy: holdfast.Unbuffered(), Handles: 4})
+		f.OnError(func(e *files.Error) { t.Error("heard of", e) })
 		go f.Append(noContext, "/slow", []byte("x"))
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(noContext, time.Second)
@@ -106,9 +107,9 @@ func TestAFailedCloseIsToldByTheNextAppend(t *testing.T) {
 					t.Fatal(err)
 				}
 				disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskClose, Path: "log", Err: syscall.EIO})
-				f := onDisk(t, disk, Options{Policy: p, Handles: 4, Retry: once})
-				var heard []*Error
-				f.OnError(func(e *Error) { heard = append(heard, e) })
+				f := onDisk(t, disk, files.Options{Policy: p, Handles: 4, Retry: once})
+				var heard []*files.Error
+				f.OnError(func(e *files.Error) { heard = append(heard, e) })
 				mustAppend(t, f, "/log", "one\n")
 				if err := f.Flush(t.Context()); err != nil {
 					t.Fatal(err)

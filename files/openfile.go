@@ -3,10 +3,10 @@ package files
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"slices"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/holdfast-go/holdfast"
@@ -18,26 +18,39 @@ import (
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
 
-// A streamFile is the open file of a stream.
-type streamFile struct {
-	handles.Handle
-	stream   *stream
-	key      keyed.Key       // device and inode, or zero where the system reports none
-	syncsAll bool            // disk.SyncAll can be relied on there
-	stales   int64           // streams.stales when it was opened
-	errseq   *durable.Errseq // was open before anything was written here; or nil
-	// replaced says that this process gave the name to another file, so that it is no
-	// failure if this one has no name left. Guarded by streams.mu.
-	replaced bool
-	removed  bool          // a sync found it without a name: nothing in it will be found; guarded as replaced
-	dropped  chan struct{} // closed when it is closed
-	ended    bool          // it is known to end with a line; belongs to the call with the file's turn
+// openFiles opens and closes the files of streams. There may be fewer descriptors than streams: an idle
+// one is closed to make room. streams.mu guards it, but for what a field says otherwise.
+type openFiles struct {
+	*streams
+	drop  func(*streamFile) // closes a file that no call uses, without the lock: what is above may have to sync it first
+	wrote func()            // with the lock, after bytes went to the kernel
+
+	byFile  map[keyed.Key][]*streamFile // the open files, by what they are; guarded by handles.mu
+	renames map[keyed.Key]int           // in flight, by the file that each replaces
+	stales  atomic.Int64                // how often stale was called
+
+	errseq   *durable.Errseq // nil: none is open
+	watching bool            // a goroutine opens it
 }
 
-// useFile returns the stream's open file, in use until rest. The caller has a turn
+func (o *openFiles) init(t *streams) {
+	o.streams = t
+	o.byFile = map[keyed.Key][]*streamFile{}
+	o.renames = map[keyed.Key]int{}
+}
+
+// has reports whether the stream's next write needs no open, unless the file is closed before that.
+func (o *openFiles) has(s *stream) bool {
+	h := &o.handles
+	h.Mu.Lock()
+	defer h.Mu.Unlock()
+	return s.file != nil && !s.file.Gone
+}
+
+// use returns the stream's open file, in use until rest. The caller has a turn
 // and is busy with the stream.
-func (t *streams) useFile(ctx context.Context, s *stream) (*streamFile, retry.Op, error) {
-	h := &t.files.handles
+func (o *openFiles) use(ctx context.Context, s *stream) (*streamFile, retry.Op, error) {
+	h := &o.handles
 	for {
 		h.Mu.Lock()
 		x := s.file
@@ -49,11 +62,11 @@ func (t *streams) useFile(ctx context.Context, s *stream) (*streamFile, retry.Op
 		h.Mu.Unlock()
 		switch {
 		case x == nil:
-			x, op, err := t.open(ctx, s)
-			if err != nil || t.leadsTo(s, x) {
+			x, op, err := o.open(ctx, s)
+			if err != nil || o.leadsTo(s, x) {
 				return x, op, err
 			}
-			t.letGo(x)
+			o.letGo(x)
 			h.Rest(&x.Handle)
 			continue
 		case kept:
@@ -76,103 +89,102 @@ func (x *streamFile) awaitDrop(ctx context.Context) error {
 }
 
 // open opens the stream's file, which is made if it is not there.
-func (t *streams) open(ctx context.Context, s *stream) (*streamFile, retry.Op, error) {
-	x, op, err := t.openAs(ctx, s, s.name)
+func (o *openFiles) open(ctx context.Context, s *stream) (*streamFile, retry.Op, error) {
+	x, op, err := o.openAs(ctx, s, s.name)
 	if errors.Is(err, syscall.ELOOP) && op == retry.OpOpen { // a symbolic link: the name is where it leads
-		tries := t.files.tries(s.given)
-		name, err := t.files.resolve(ctx, &tries, s.name.path)
+		tries := o.tries(s.given)
+		name, err := o.resolve(ctx, &tries, s.name.path)
 		if err != nil {
 			return nil, retry.OpResolve, err
 		}
-		return t.openAs(ctx, s, name)
+		return o.openAs(ctx, s, name)
 	}
 	return x, op, err
 }
 
 // openAs opens the stream's file under this name, which is no symbolic link.
-func (t *streams) openAs(ctx context.Context, s *stream, name fileName) (*streamFile, retry.Op, error) {
-	f := t.files
-	d, op, err := t.useDir(ctx, name.dir)
+func (o *openFiles) openAs(ctx context.Context, s *stream, name fileName) (*streamFile, retry.Op, error) {
+	d, op, err := o.useDir(ctx, name.dir)
 	if err != nil {
 		return nil, op, err
 	}
-	defer f.handles.Rest(&d.Handle)
-	site := nameSite{dir: d.Key(), losses: f.names.Losses(d.Key())}
-	stales := t.stales.Load()
-	lost := t.lostIn(name.dir, site)
-	f.handles.Reserve()
-	fd, found, err := t.openFound(d, name.base, lost != nil)
+	defer o.handles.Rest(&d.Handle)
+	site := nameSite{dir: d.Key(), losses: o.names.Losses(d.Key())}
+	stales := o.stales.Load()
+	lost := o.lostIn(name.dir, site)
+	o.handles.Reserve()
+	fd, found, err := o.openFound(d, name.base, lost != nil)
 	if err != nil {
-		f.handles.Release()
+		o.handles.Release()
 		return nil, retry.OpOpen, err
 	}
-	op, is, err := opWait, sys.Stat{}, f.fresh.await(ctx)
+	op, is, err := opWait, sys.Stat{}, o.fresh.await(ctx)
 	if err == nil {
 		op = retry.OpOpen
-		is, err = f.disk.StatFD(fd)
+		is, err = o.disk.StatFD(fd)
 	}
 	if err == nil && is.Mode&vfs.KindMask != vfs.KindRegular {
 		err = errAppendTo
 	}
 	if err != nil {
-		f.disk.Close(fd)
-		f.handles.Release()
-		t.mu.Lock()
-		t.forgetNameLocked(name.dir, site, 0) // it may have been made
-		t.mu.Unlock()
+		o.disk.Close(fd)
+		o.handles.Release()
+		o.mu.Lock()
+		o.forgetNameLocked(name.dir, site, 0) // it may have been made
+		o.mu.Unlock()
 		return nil, op, err
 	}
 	x := &streamFile{Handle: handles.Handle{Fd: fd, Path: s.name.path, Users: 1}, stream: s, stales: stales, dropped: make(chan struct{})}
-	x.Drop = func() { t.dropFile(x) }
+	x.Drop = func() { o.drop(x) }
 	if is.Inode != 0 {
 		x.key = keyed.Key{Device: is.Device, Inode: is.Inode}
 	}
 	x.syncsAll = d.SyncsAll && is.Device == d.Is.Device
-	x.errseq = t.watch(d, is)
+	x.errseq = o.watch(d, is)
 	if !found {
 		lost = nil
 	}
-	t.keep(x, name.dir, site, is.Size == 0, lost)
-	if f.handles.Opened != nil {
-		f.handles.Opened(x.Path)
+	o.keep(x, name.dir, site, is.Size == 0, lost)
+	if o.handles.Opened != nil {
+		o.handles.Opened(x.Path)
 	}
 	return x, "", nil
 }
 
 // lostIn returns why forgotten files may have lost their names in a directory, or nil. now
 // is the directory's present state.
-func (t *streams) lostIn(path string, now nameSite) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for other, old := range t.names {
+func (o *openFiles) lostIn(path string, now nameSite) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for other, old := range o.forgotten.names {
 		if other != path && old.dir != now.dir {
 			continue
 		}
 		if why := nameFailure(now, old.nameSite, nil); why != nil {
-			t.loseNamesLocked(other, old.dir, why)
+			o.loseNamesLocked(other, old.dir, why)
 		}
 	}
-	return t.lostNamesOfLocked(now.dir, path)
+	return o.lostNamesOfLocked(now.dir, path)
 }
 
 // openFound opens a file to append to it, which is made if it is not there. It reports whether
 // the file was there, if that is asked: an empty one may be either.
-func (t *streams) openFound(d *handles.Dir, base sys.Name, ask bool) (fd int, found bool, err error) {
-	perm, flags := unixPerm(t.files.options.Perm), openFlags
-	if t.files.options.Lines {
+func (o *openFiles) openFound(d *handles.Dir, base sys.Name, ask bool) (fd int, found bool, err error) {
+	perm, flags := unixPerm(o.options.Perm), openFlags
+	if o.options.Lines {
 		flags = flags&^os.O_WRONLY | os.O_RDWR
 	}
 	for ask {
-		fd, err = t.files.disk.OpenFile(d.Fd, base, flags&^os.O_CREATE, 0)
+		fd, err = o.disk.OpenFile(d.Fd, base, flags&^os.O_CREATE, 0)
 		if !errors.Is(err, fs.ErrNotExist) {
 			return fd, true, err
 		}
-		fd, err = t.files.disk.OpenFile(d.Fd, base, flags|os.O_EXCL, perm)
+		fd, err = o.disk.OpenFile(d.Fd, base, flags|os.O_EXCL, perm)
 		if !errors.Is(err, fs.ErrExist) { // another program has made it just now
 			return fd, false, err
 		}
 	}
-	fd, err = t.files.disk.OpenFile(d.Fd, base, flags, perm)
+	fd, err = o.disk.OpenFile(d.Fd, base, flags, perm)
 	return fd, false, err
 }
 
@@ -180,114 +192,93 @@ var errAppendTo = errors.New("it is no regular file; append only to regular ones
 
 // leadsTo reports whether the stream's path leads to a file that was just opened: it
 // may have been replaced, or removed, before it was kept.
-func (t *streams) leadsTo(s *stream, x *streamFile) bool {
-	if t.stales.Load() == x.stales || x.key == (keyed.Key{}) {
+func (o *openFiles) leadsTo(s *stream, x *streamFile) bool {
+	if o.stales.Load() == x.stales || x.key == (keyed.Key{}) {
 		return true
 	}
 	name, err := sys.NewName(s.name.path)
 	if err != nil {
 		return true
 	}
-	is, err := t.files.disk.StatPath(name)
+	is, err := o.disk.StatPath(name)
 	return err != nil && !errors.Is(err, fs.ErrNotExist) || err == nil && x.key == keyed.Key{Device: is.Device, Inode: is.Inode}
 }
 
 // keep lets the file be found. If it is another than the stream had, its name is
 // another too. An empty file may be a new one with the old one's number. The file may be a
 // forgotten one that lost its name: lost says why, or is nil.
-func (t *streams) keep(x *streamFile, dir string, site nameSite, empty bool, lost error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+func (o *openFiles) keep(x *streamFile, dir string, site nameSite, empty bool, lost error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	s := x.stream
 	s.dir = dir
-	older := s.named != (nameSite{}) && s.nameless
+	older := s.site != (nameSite{}) && s.dirUnsynced
 	if empty || s.last != x.key || x.key == (keyed.Key{}) {
-		s.nameless, s.last = true, x.key
+		s.dirUnsynced, s.last = true, x.key
 		s.births++
 	}
 	if !older {
-		s.named = site
-		s.named.birth = s.births
+		s.site = site
+		s.site.birth = s.births
 	}
 	if lost != nil && s.births == 1 && s.final == nil {
-		t.endLocked(s, lost)
-		t.countLocked(s)
+		o.endLocked(s, lost)
 	}
-	h := &t.files.handles
+	h := &o.handles
 	h.Mu.Lock()
 	defer h.Mu.Unlock()
 	h.Stats.Misses++
 	x.stream.file = x
-	t.byFile[x.key] = append(t.byFile[x.key], x)
+	o.byFile[x.key] = append(o.byFile[x.key], x)
 }
 
-// UseDir returns the open directory of the path, which is made if that is wanted.
-func (t *streams) useDir(ctx context.Context, path string) (*handles.Dir, retry.Op, error) {
-	f := t.files
+// useDir returns the open directory of the path, which is made if that is wanted.
+func (o *openFiles) useDir(ctx context.Context, path string) (*handles.Dir, retry.Op, error) {
 	// A directory that was moved since must not get the file: look each time.
-	d, err := f.handles.UseDir(path, f.era.Add(1))
-	if !f.options.MkdirAll {
+	d, err := o.handles.UseDir(path, o.era.Add(1))
+	if !o.options.MkdirAll {
 		return d, retry.OpOpen, err
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		if err := f.makeDirs(ctx, path); err != nil {
+		if err := o.makeDirs(ctx, path); err != nil {
 			return nil, retry.OpMkdir, err
 		}
-		d, err = f.handles.UseDir(path, f.era.Add(1))
+		d, err = o.handles.UseDir(path, o.era.Add(1))
 	}
 	if err != nil {
 		return nil, retry.OpOpen, err
 	}
-	return f.settled(ctx, d, f.era.Add(1)) // another call may have just made it
+	return o.settled(ctx, d, o.era.Add(1)) // another call may have just made it
 }
 
-// dropFile closes a file that no call uses. If the policy syncs, it first syncs what was
-// written: the kernel may report a failure to this descriptor only.
-func (t *streams) dropFile(x *streamFile) {
-	t.syncDropped(x)
-	err := t.files.disk.Close(x.Fd)
-	s := x.stream
-	t.mu.Lock()
-	h := &t.files.handles
-	h.Mu.Lock()
-	s.file = nil
-	same := t.byFile[x.key]
+// removeLocked takes a closed file out of the table.
+func (o *openFiles) removeLocked(x *streamFile) {
+	o.handles.Mu.Lock()
+	defer o.handles.Mu.Unlock()
+	x.stream.file = nil
+	same := o.byFile[x.key]
 	if i := slices.Index(same, x); len(same) > 1 {
-		t.byFile[x.key] = slices.Delete(same, i, i+1)
+		o.byFile[x.key] = slices.Delete(same, i, i+1)
 	} else {
-		delete(t.byFile, x.key)
+		delete(o.byFile, x.key)
 	}
-	h.Mu.Unlock()
-	if x.removed {
-		t.loseLocked(s, s.flushed)
-	}
-	switch {
-	case t.policy.Sync.Mode == holdfast.SyncNever:
-		t.leaveLocked(x)
-	case s.durable < s.flushed && s.final == nil: // no other descriptor is sure to report a failure
-		t.endLocked(s, errClosedUnsynced)
-		t.countLocked(s)
-	}
-	if err != nil {
-		failed := &Error{Path: s.given, Op: string(retry.OpClose), Attempts: 1, Outcome: holdfast.OutcomeUncertain,
-			Err: fmt.Errorf("its bytes may be lost: %w", err)}
-		t.reportLocked(failed, 0)
-		if s.unreported == nil {
-			s.unreported = failed
+}
+
+// streamsLocked returns the streams with an open file.
+func (o *openFiles) streamsLocked() (open []*stream) {
+	o.handles.Mu.Lock()
+	defer o.handles.Mu.Unlock()
+	for _, same := range o.byFile {
+		for _, x := range same {
+			open = append(open, x.stream)
 		}
 	}
-	close(x.dropped)
-	s.changed.wakeLocked()
-	t.tidyLocked(s)
-	t.mu.Unlock()
-	t.files.handles.Release()
+	return open
 }
 
-var errClosedUnsynced = errors.New("the file was closed before it was synced")
-
 // letGo closes an open file as soon as no call uses it.
-func (t *streams) letGo(x *streamFile) {
-	h := &t.files.handles
+func (o *openFiles) letGo(x *streamFile) {
+	h := &o.handles
 	h.Mu.Lock()
 	idle := !x.Gone && x.Users == 0
 	if idle {
@@ -300,33 +291,86 @@ func (t *streams) letGo(x *streamFile) {
 	}
 }
 
+// shutLocked closes a file, and waits for that without the lock.
+func (o *openFiles) shutLocked(ctx context.Context, x *streamFile) error {
+	o.mu.Unlock()
+	defer o.mu.Lock()
+	if ctx.Done() == nil {
+		o.letGo(x)
+	} else {
+		o.background.Go(func() { o.letGo(x) })
+	}
+	if err := x.awaitDrop(ctx); err != nil {
+		return appendError(x.stream.given, opWait, err)
+	}
+	return nil
+}
+
+// watch returns the errseq descriptor that is open before the caller writes to a new descriptor
+// in the directory, or nil. There is one, of the file system that was first written to; files
+// elsewhere are synced one by one.
+func (o *openFiles) watch(d *handles.Dir, is sys.Stat) *durable.Errseq {
+	if o.policy.Sync.Mode == holdfast.SyncNever || o.policy.Sync.Mode == holdfast.SyncEach || !d.SyncsAll || d.LacksJournal || is.Device != d.Is.Device {
+		return nil
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.errseq == nil && !o.watching {
+		o.watching = true
+		o.mu.Unlock()
+		fd := o.openErrseq(d.Path, is.Device)
+		o.mu.Lock()
+		o.watching = false
+		if fd >= 0 {
+			o.errseq = &durable.Errseq{ID: is.Device, Fd: fd}
+		}
+	}
+	if o.errseq == nil || o.errseq.ID != is.Device {
+		return nil
+	}
+	return o.errseq
+}
+
+// dropErrseq is called when nothing is left to be synced by the descriptor, or when it has failed.
+func (o *openFiles) dropErrseq(e *durable.Errseq) {
+	o.mu.Lock()
+	open := o.errseq == e
+	if open {
+		o.errseq = nil
+	}
+	o.mu.Unlock()
+	if open && e != nil {
+		o.closeErrseq(e.Fd)
+	}
+}
+
 // renaming counts the renames that replace a file and are in flight. Until stale is called,
 // a sync that finds the file without a name can't tell otherwise that this process took it.
-func (t *streams) renaming(file keyed.Key, by int) {
+func (o *openFiles) renaming(file keyed.Key, by int) {
 	if file == (keyed.Key{}) { // it replaces none
 		return
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.renames[file] += by; t.renames[file] == 0 {
-		delete(t.renames, file)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.renames[file] += by; o.renames[file] == 0 {
+		delete(o.renames, file)
 	}
 }
 
 // stale notes that this process has replaced or removed a file: the next append to its
 // name opens the new file.
-func (t *streams) stale(file keyed.Key) {
-	h := &t.files.handles
-	t.stales.Add(1)
-	t.mu.Lock()
+func (o *openFiles) stale(file keyed.Key) {
+	h := &o.handles
+	o.stales.Add(1)
+	o.mu.Lock()
 	h.Mu.Lock()
-	same := slices.Clone(t.byFile[file])
+	same := slices.Clone(o.byFile[file])
 	h.Mu.Unlock()
 	for _, x := range same {
 		x.replaced = true
 	}
-	t.mu.Unlock()
+	o.mu.Unlock()
 	for _, x := range same {
-		t.letGo(x)
+		o.letGo(x)
 	}
 }

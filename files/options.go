@@ -19,14 +19,14 @@ import (
 // nothing is buffered, nothing is synced, and every other value is the default
 // that its field names. It can be read from JSON and from YAML.
 type Options struct {
-	// Policy is that of every file that is appended to, as if each had a Writer of
+	// Policy holds for every file that is appended to, as if each had a Writer of
 	// its own. So Policy.Loss is for one path, and Loss sums it up. Only a sync by
 	// bytes counts the bytes of all paths together. Whole files use only its Sync: never
 	// syncs none, and each syncs every file by itself. All others make a whole file, or all
 	// files of a WriteAll together, durable before the call returns.
 	Policy holdfast.Policy
 
-	// Workers is how many goroutines a WriteAll writes with, and how many flush what
+	// Workers is the number of goroutines that a WriteAll writes with, and that flush what
 	// is due by time; 0 is GOMAXPROCS. With 1 the caller's writes each file before it asks
 	// for the next. A WriteAll that syncs files one by one uses more, because they wait.
 	Workers int
@@ -44,7 +44,7 @@ type Options struct {
 	// MkdirAll lets missing directories be made, with permissions 0777 before umask.
 	MkdirAll bool
 
-	// Perm is what new files may be used for, before umask; 0 is 0666. It may hold
+	// Perm is the permissions of new files, before umask; 0 is 0666. It may hold
 	// setuid, setgid and sticky bits, and no other. An Append by an ordinary user clears setuid, as
 	// each write does.
 	Perm fs.FileMode
@@ -100,7 +100,7 @@ const (
 	maxAttempts = 1 << 20
 	longestCap  = 24 * time.Hour
 
-	// permBits are those that a file can be made with.
+	// permBits are the bits that a file can be made with.
 	permBits = fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky
 )
 

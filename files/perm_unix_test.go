@@ -1,9 +1,10 @@
 //go:build unix
 
-package files
+package files_test
 
 import (
 	"context"
+	"github.com/holdfast-go/holdfast/files"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,12 +17,12 @@ func TestAppendGivesANewFileTheSpecialBits(t *testing.T) {
 			continue // a write without CAP_FSETID clears it, see inode(7)
 		}
 		dir := t.TempDir()
-		f, err := New(Options{Perm: 0o640 | special})
+		f, err := files.New(files.Options{Perm: 0o640 | special})
 		if err != nil {
 			t.Fatal(err)
 		}
 		whole, appended := filepath.Join(dir, "whole"), filepath.Join(dir, "appended")
-		if _, err := f.WriteFile(context.Background(), whole, nil, Create); err != nil {
+		if _, err := f.WriteFile(context.Background(), whole, nil, files.Create); err != nil {
 			t.Fatal(err)
 		}
 		if err := f.Append(context.Background(), appended, []byte("x")); err != nil {

@@ -1,4 +1,4 @@
-package files
+package files_test
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/files"
 	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
@@ -16,14 +17,14 @@ type plainDisk struct{ vfs.Disk }
 // TestFilesNeedsNoOptionalCall: a system without them syncs files one by one.
 func TestFilesNeedsNoOptionalCall(t *testing.T) {
 	for _, p := range wholePolicies {
-		f := filesOn(t, plainDisk{sys.Disk{}}, Options{Policy: p})
+		f := filesOn(t, plainDisk{sys.Disk{}}, files.Options{Policy: p})
 		dir := t.TempDir()
-		for _, mode := range []Mode{Create, Replace} {
-			var files []Write
+		for _, mode := range []files.Mode{files.Create, files.Replace} {
+			var writes []files.Write
 			for i := range 20 {
-				files = append(files, Write{Path: fmt.Sprint(dir, "/", i), Data: []byte(fmt.Sprint(mode, i)), Mode: mode})
+				writes = append(writes, files.Write{Path: fmt.Sprint(dir, "/", i), Data: []byte(fmt.Sprint(mode, i)), Mode: mode})
 			}
-			results, err := f.WriteAll(context.Background(), one(files...))
+			results, err := f.WriteAll(context.Background(), one(writes...))
 			if err != nil {
 				t.Fatal(err)
 			}

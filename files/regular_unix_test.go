@@ -1,6 +1,6 @@
 //go:build unix
 
-package files
+package files_test
 
 import (
 	"os"
@@ -10,11 +10,12 @@ import (
 	"testing"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/files"
 )
 
 func TestOnlyRegularFilesAreWritten(t *testing.T) {
-	eachWay(t, func(t *testing.T, p holdfast.Policy, write func(f *Set, w Write) (Result, error)) {
-		f := realFiles(t, Options{Policy: p, Retry: Retry{Attempts: 1}})
+	eachWay(t, func(t *testing.T, p holdfast.Policy, write func(f *files.Set, w files.Write) (files.Result, error)) {
+		f := realFiles(t, files.Options{Policy: p, Retry: files.Retry{Attempts: 1}})
 		dir := t.TempDir()
 		pipe := filepath.Join(dir, "pipe")
 		if err := syscall.Mkfifo(pipe, 0o666); err != nil {
@@ -22,13 +23,13 @@ func TestOnlyRegularFilesAreWritten(t *testing.T) {
 		}
 		for _, path := range []string{pipe, dir, "/dev/null"} {
 			for _, mode := range wholeModes[1:] {
-				r, err := write(f, Write{Path: path, Data: []byte("x"), Mode: mode})
+				r, err := write(f, files.Write{Path: path, Data: []byte("x"), Mode: mode})
 				if err == nil || r.Outcome != holdfast.OutcomeUntouched {
 					t.Errorf("%v of %s: %+v", mode, path, r)
 				}
 			}
 		}
-		_, err := write(f, Write{Path: pipe, Data: []byte("x"), Mode: Append})
+		_, err := write(f, files.Write{Path: pipe, Data: []byte("x"), Mode: files.Append})
 		if err == nil || !strings.Contains(err.Error(), "no regular file") {
 			t.Errorf("a pipe: %v", err)
 		}

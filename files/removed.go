@@ -8,17 +8,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/retry"
 )
 
-// A span is the bytes of a stream from one offset to another.
-type span struct{ from, to int64 }
-
-// within returns how many bytes of a span are in one of these.
-func (x span) within(all []span) (n int64) {
-	for _, y := range all {
-		n += max(0, min(x.to, y.to)-max(x.from, y.from))
-	}
-	return n
-}
-
 // mostLost bounds how many losses a stream remembers for the calls that wait: more than
 // one only if a call was not woken between two.
 const mostLost = 8
@@ -27,7 +16,7 @@ const mostLost = 8
 // file was removed, and no name leads to them. The next flush opens the path anew.
 func (t *streams) loseLocked(s *stream, below int64) {
 	gone := span{s.durable, below}
-	only := !s.nameless || s.births == s.named.birth
+	only := !s.dirUnsynced || s.births == s.site.birth
 	if only { // no other file's name waits to be durable
 		gone.from = max(s.safe, s.lostTo)
 	}
@@ -47,9 +36,9 @@ func (t *streams) loseLocked(s *stream, below int64) {
 	t.countLocked(s)
 	t.reportLocked(removal(s, gone.to-gone.from), 0)
 	if only {
-		s.named = nameSite{}
+		s.site = nameSite{}
 	}
-	s.nameless, s.last = true, keyed.Key{}
+	s.dirUnsynced, s.last = true, keyed.Key{}
 	s.births++
 }
 

@@ -1,4 +1,4 @@
-package files
+package files_test
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/files"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
 )
 
@@ -41,7 +42,7 @@ func wantKept(t *testing.T, disk *fault.Disk, path, want string) {
 // TestRemovedLogIsReportedOnceAndOpenedAnew removes a file between two Appends. The
 // call whose bytes went with it, or the next one, reports that; all later calls work.
 func TestRemovedLogIsReportedOnceAndOpenedAnew(t *testing.T) {
-	check := func(policy string, syncs func(f *Set)) {
+	check := func(policy string, syncs func(f *files.Set)) {
 		t.Run(policy, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p, err := holdfast.ParsePolicy(policy)
@@ -49,7 +50,7 @@ func TestRemovedLogIsReportedOnceAndOpenedAnew(t *testing.T) {
 					t.Fatal(err)
 				}
 				disk := fault.NewDisk()
-				f := onDisk(t, disk, Options{Policy: p})
+				f := onDisk(t, disk, files.Options{Policy: p})
 				for i := range 3 { // each file takes the place of one that was removed
 					mustAppend(t, f, "/app.log", "kept")
 					syncs(f)
@@ -76,11 +77,11 @@ func TestRemovedLogIsReportedOnceAndOpenedAnew(t *testing.T) {
 			})
 		})
 	}
-	nothing := func(*Set) {}
+	nothing := func(*files.Set) {}
 	check("sync=group", nothing)
 	check("buffer=64,sync=group", nothing)
 	check("sync=each", nothing)
-	aSecond := func(*Set) { time.Sleep(time.Second) }
+	aSecond := func(*files.Set) { time.Sleep(time.Second) }
 	check("buffer=64,sync=100ms", aSecond)
 	check("buffer=64,flush=10ms,sync=100ms", aSecond)
 	check("buffer=0,sync=4B", aSecond)
@@ -89,12 +90,12 @@ func TestRemovedLogIsReportedOnceAndOpenedAnew(t *testing.T) {
 // TestCallThatSyncsReportsARemovedFile has the removal noticed by the call itself.
 func TestCallThatSyncsReportsARemovedFile(t *testing.T) {
 	for _, policy := range []holdfast.Policy{holdfast.Buffered(64), holdfast.Unbuffered(), {Buffer: 64, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}, {Buffer: 64, Sync: holdfast.SyncEvery(time.Hour)}} {
-		calls := map[string]func(f *Set) error{
-			"Sync": func(f *Set) error { return f.Sync(noContext) },
+		calls := map[string]func(f *files.Set) error{
+			"Sync": func(f *files.Set) error { return f.Sync(noContext) },
 		}
 		if policy.Sync.Mode != holdfast.SyncNever {
-			calls["Release"] = func(f *Set) error { return f.Release(noContext, "/a") }
-			calls["eviction"] = func(f *Set) error {
+			calls["Release"] = func(f *files.Set) error { return f.Release(noContext, "/a") }
+			calls["eviction"] = func(f *files.Set) error {
 				for i := range 10 {
 					mustAppend(t, f, fmt.Sprint("/other", i), "x")
 					if err := f.Flush(noContext); err != nil {
@@ -107,7 +108,7 @@ func TestCallThatSyncsReportsARemovedFile(t *testing.T) {
 		for name, call := range calls {
 			t.Run(fmt.Sprint(policy, "/", name), func(t *testing.T) {
 				disk := fault.NewDisk()
-				f := onDisk(t, disk, Options{Policy: policy, Handles: 8})
+				f := onDisk(t, disk, files.Options{Policy: policy, Handles: 8})
 				for _, gone := range []string{"gone", "again"} {
 					mustAppend(t, f, "/a", gone)
 					if err := f.Flush(noContext); err != nil {
@@ -125,7 +126,7 @@ func TestCallThatSyncsReportsARemovedFile(t *testing.T) {
 		}
 	}
 	disk := fault.NewDisk()
-	f := onDisk(t, disk, Options{Policy: holdfast.Policy{Buffer: 64, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}})
+	f := onDisk(t, disk, files.Options{Policy: holdfast.Policy{Buffer: 64, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}})
 	mustAppend(t, f, "/a", "gone")
 	if err := f.Flush(noContext); err != nil {
 		t.Fatal(err)
@@ -143,7 +144,7 @@ func TestBytesWrittenWhileARemovalIsNoticedAreCounted(t *testing.T) {
 				disk := fault.NewDisk(
 					fault.DiskFault{Op: fault.DiskDatasync, Times: 1, Delay: time.Second},
 					fault.DiskFault{Op: fault.DiskWrite, First: 2, Times: 1, Take: fault.All, Delay: 2 * time.Second})
-				f := onDisk(t, disk, Options{Policy: policy})
+				f := onDisk(t, disk, files.Options{Policy: policy})
 				mustAppend(t, f, "/a", "gone")
 				f.Flush(noContext)
 				disk.RemoveAll("/a")
@@ -171,7 +172,7 @@ func TestBytesWrittenWhileARemovalIsNoticedAreCounted(t *testing.T) {
 func TestRemovedFileOfAnEndedCallIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskDatasync, First: 2, Times: 1, Delay: time.Second})
-		f := onDisk(t, disk, Options{Policy: holdfast.Durable()})
+		f := onDisk(t, disk, files.Options{Policy: holdfast.Durable()})
 		mustAppend(t, f, "/a", "kept")
 		disk.RemoveAll("/a")
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
@@ -189,7 +190,7 @@ func TestRemovedFileOfAnEndedCallIsReported(t *testing.T) {
 // TestRemovedDirectoryIsMadeAnewForItsLog removes the file with its directory.
 func TestRemovedDirectoryIsMadeAnewForItsLog(t *testing.T) {
 	disk := fault.NewDisk()
-	f := onDisk(t, disk, Options{Policy: holdfast.Durable(), MkdirAll: true})
+	f := onDisk(t, disk, files.Options{Policy: holdfast.Durable(), MkdirAll: true})
 	for range 3 {
 		mustAppend(t, f, "/d/a", "kept")
 		disk.RemoveAll("/d")
@@ -217,7 +218,7 @@ func appendWhileFilesAreRemoved(t *testing.T, policy holdfast.Policy, seed uint6
 		fault.DiskFault{Op: fault.DiskDatasync, Delay: time.Millisecond},
 		fault.DiskFault{Op: fault.DiskSync, Delay: time.Millisecond},
 		fault.DiskFault{Op: fault.DiskWrite, Take: fault.All, Delay: 100 * time.Microsecond})
-	f := onDisk(t, disk, Options{Policy: policy, Handles: 6})
+	f := onDisk(t, disk, files.Options{Policy: policy, Handles: 6})
 	const goroutines, records = 4, 60
 	var all sync.WaitGroup
 	for g := range goroutines {
@@ -266,7 +267,7 @@ func TestRotationThatRemovesTheRenamedFileGoesOn(t *testing.T) {
 		t.Run(policy.String(), func(t *testing.T) {
 			dir := t.TempDir()
 			path, archive := filepath.Join(dir, "app.log"), ""
-			f := appending(t, Options{Policy: policy})
+			f := appending(t, files.Options{Policy: policy})
 			reports := 0
 			for i := range 40 {
 				line := fmt.Sprintln("line", i)
@@ -326,9 +327,9 @@ func mustRead(t *testing.T, path string) []byte {
 func TestBytesOfARemovedFileAreLostOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskDatasync, Delay: time.Second})
-		f := onDisk(t, disk, Options{Policy: holdfast.Policy{Buffer: 64, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}})
+		f := onDisk(t, disk, files.Options{Policy: holdfast.Policy{Buffer: 64, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}})
 		var lost int64
-		f.OnError(func(e *Error) { lost += e.Lost })
+		f.OnError(func(e *files.Error) { lost += e.Lost })
 		mustAppend(t, f, "/a", "gone")
 		for _, next := range []string{"again", "new"} {
 			if err := f.Flush(noContext); err != nil {

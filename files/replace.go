@@ -2,35 +2,19 @@ package files
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/handles"
-	"github.com/holdfast-go/holdfast/internal/keyed"
 	"github.com/holdfast-go/holdfast/internal/permission"
 	"github.com/holdfast-go/holdfast/internal/retry"
 	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/internal/temporary"
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
-
-// A replacement is what a replaced file leaves for its batch to do. The temporary
-// file is renamed when it is durable, in its turn in the queue of its path.
-type replacement struct {
-	pending
-	ticket    keyed.Ticket
-	place     *place          // where it is: if the result's path is a symbolic link, where that leads
-	base      sys.Name        // what it is to be named
-	temporary sys.Name        // how it is named; "" if it could not be written, or is gone
-	mark      *temporary.Mark // below which it has that name, or nil
-	old       sys.Stat        // the file that it replaces, if there is one
-}
 
 // replace writes a temporary file in the directory of the old one, and renames it or
 // leaves that to the batch. On every error up to that the temporary is removed.
@@ -44,7 +28,7 @@ func (s *fileWriter) replace() {
 	mark := s.files.marks.Take(s.dir)
 	temporary, op, err := s.writeTemporary(base, old, mark != nil)
 	if err == nil && s.later != nil {
-		s.batch.renameLater(s.later, s.dir, s.syncMode)
+		s.part.renameLater(s.later, s.dir, s.syncMode)
 		s.later.base, s.later.temporary, s.later.mark, s.later.old = base, temporary, mark, old
 		return
 	}
@@ -85,35 +69,6 @@ func (s *fileWriter) stat(base sys.Name) (is sys.Stat, err error) {
 	}
 }
 
-// follow goes to the directory to which the path's symbolic links lead.
-func (s *fileWriter) follow(base *sys.Name) (op retry.Op, err error) {
-	name, err := s.files.resolve(s.ctx, &s.tries, s.name.path)
-	if err != nil {
-		return retry.OpResolve, err
-	}
-	s.leaveDir() // a turn is for one directory
-	if op, err := s.enterDir(name.dir); err != nil {
-		return op, err
-	}
-	*base = name.base
-	s.syncMode = s.files.syncModeIn(s.batch, s.dir)
-	s.losses = s.files.names.Losses(s.dir.Key())
-	return "", nil
-}
-
-// resolve returns where the symbolic links of a path lead.
-func (f *Set) resolve(ctx context.Context, t *retry.Tries, path string) (fileName, error) {
-	var target string
-	err := t.Insist(ctx, retry.OpResolve, func() (err error) {
-		target, err = f.disk.Resolve(path)
-		return err
-	})
-	if err != nil {
-		return fileName{}, err
-	}
-	return newName(target)
-}
-
 // writeTemporary makes a file like the old one, and fills, syncs and closes it. It
 // returns what failed; then the file is gone.
 func (s *fileWriter) writeTemporary(base sys.Name, old sys.Stat, known bool) (name sys.Name, op retry.Op, err error) {
@@ -145,7 +100,7 @@ func (s *fileWriter) writeTemporary(base sys.Name, old sys.Stat, known bool) (na
 		return "", op, stillThere(err, s.files.discard(s.dir.Fd, name), name)
 	}
 	if s.result.stripped {
-		s.files.jobs.stripped.Add(1)
+		s.files.whole.stripped.Add(1)
 	}
 	return name, op, nil
 }
@@ -178,8 +133,8 @@ func (s *fileWriter) writeLike(fd int, base sys.Name, old sys.Stat, attributes [
 	return retry.OpChmod, s.tries.Insist(s.ctx, retry.OpChmod, func() error { return s.files.disk.Chmod(fd, perm) })
 }
 
-// attributesOf returns the names of the old file's extended attributes, with that of its
-// access control list.
+// attributesOf returns the names of the old file's extended attributes, its access control list
+// among them.
 func (s *fileWriter) attributesOf(base sys.Name) (names []string, err error) {
 	for {
 		names, err = s.files.attributes.AttributesIn(s.dir.Fd, base)
@@ -344,45 +299,6 @@ func (s *fileWriter) renameNow(temporary, base sys.Name, old sys.Stat) {
 	}
 }
 
-// discard removes a temporary file, unless it is gone.
-func (f *Set) discard(dir int, temporary sys.Name) error {
-	err := f.disk.Remove(dir, temporary)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
-}
-
-// stillThere adds to the error of a replacement that its temporary file stays, if it can't be
-// removed.
-func stillThere(err, failed error, temporary sys.Name) error {
-	if failed == nil {
-		return err
-	}
-	return fmt.Errorf("%w; %s is left in that directory", err, temporary)
-}
-
-// rename puts a temporary file in the place of the old one.
-func (f *Set) rename(ctx context.Context, t *retry.Tries, in *handles.Dir, temporary, base sys.Name, old sys.Stat) error {
-	key := keyed.Key{Device: old.Device, Inode: old.Inode}
-	for {
-		f.streams.renaming(key, 1)
-		err := f.disk.Rename(in.Fd, temporary, base)
-		if err == nil && old.Inode != 0 {
-			f.streams.stale(key)
-		}
-		f.streams.renaming(key, -1)
-		if err == nil {
-			break
-		}
-		if !t.Again(ctx, retry.OpRename, &err) {
-			return err
-		}
-	}
-	t.Progress()
-	return nil
-}
-
 // For errors.Is, an [Error] is ErrTemporary if its cause may pass by itself: a
 // full disk, a used-up quota, no memory, no descriptor left. Such a call has
 // changed nothing more than the error says, and may be made again later, for what
@@ -393,23 +309,4 @@ var ErrTemporary = errors.New("holdfast: the cause may pass")
 func (e *Error) Is(target error) bool {
 	// What another Error says of its own call is asked of that one.
 	return target == ErrTemporary && !errors.As(e.Err, new(*Error)) && retry.RemedyFor(retry.Op(e.Op), e.Err) != retry.GiveUp
-}
-
-// tries begins to count for one file.
-func (f *Set) tries(path string) retry.Tries {
-	t := retry.Tries{Limits: retry.Limits(f.options.Retry), Handles: &f.handles, Retries: &f.retries}
-	if log := f.options.Logger; log != nil {
-		t.Paused = func(op retry.Op, err error, pause time.Duration) {
-			log.Warn("retry", "path", path, "op", string(op), "pause", pause, "error", err)
-		}
-	}
-	return t
-}
-
-// renameLater takes a temporary file that is written and closed.
-func (b *batch) renameLater(r *replacement, d *handles.Dir, m syncMode) {
-	b.part.mu.Lock()
-	defer b.part.mu.Unlock()
-	r.place = b.placeLocked(d)
-	r.File, r.Renames = r.place.file(m), true
 }

@@ -1,4 +1,4 @@
-package files
+package files_test
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/files"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
 	"github.com/holdfast-go/holdfast/internal/permission"
 	"github.com/holdfast-go/holdfast/internal/sys"
@@ -21,15 +22,15 @@ import (
 )
 
 // eachWay calls do with a way to write one file, and what it is made by.
-func eachWay(t *testing.T, do func(t *testing.T, p holdfast.Policy, write func(f *Set, w Write) (Result, error))) {
+func eachWay(t *testing.T, do func(t *testing.T, p holdfast.Policy, write func(f *files.Set, w files.Write) (files.Result, error))) {
 	for _, p := range wholePolicies {
 		t.Run("Write "+p.String(), func(t *testing.T) {
-			do(t, p, func(f *Set, w Write) (Result, error) {
+			do(t, p, func(f *files.Set, w files.Write) (files.Result, error) {
 				return f.WriteFile(context.Background(), w.Path, w.Data, w.Mode)
 			})
 		})
 		t.Run("WriteAll "+p.String(), func(t *testing.T) {
-			do(t, p, func(f *Set, w Write) (Result, error) {
+			do(t, p, func(f *files.Set, w files.Write) (files.Result, error) {
 				results, err := f.WriteAll(context.Background(), one(w))
 				return results.At(0), err
 			})
@@ -48,15 +49,15 @@ func statOn(t *testing.T, d *fault.Disk, path string) sys.Stat {
 }
 
 func TestReplaceKeepsPermissionsAndOwner(t *testing.T) {
-	eachWay(t, func(t *testing.T, p holdfast.Policy, write func(f *Set, w Write) (Result, error)) {
+	eachWay(t, func(t *testing.T, p holdfast.Policy, write func(f *files.Set, w files.Write) (files.Result, error)) {
 		d := fault.NewDisk()
 		for _, perm := range []uint32{0o600, 0o666, 0o644, 0o4755, 0o4600, 0o777} {
 			path := "file" + string(rune('a'+perm%26))
 			d.WriteFile(path, []byte("old"), perm)
 			was := statOn(t, d, path)
-			f := newSet(d, Options{Policy: p})
+			f := newSet(d, files.Options{Policy: p})
 			for range 2 { // the second time it is known how files are made there
-				if _, err := write(f, Write{Path: path, Data: []byte("new"), Mode: Replace}); err != nil {
+				if _, err := write(f, files.Write{Path: path, Data: []byte("new"), Mode: files.Replace}); err != nil {
 					t.Error(err)
 				}
 				is := statOn(t, d, path)
@@ -70,7 +71,7 @@ func TestReplaceKeepsPermissionsAndOwner(t *testing.T) {
 }
 
 func TestReplaceKeepsAnotherOwner(t *testing.T) {
-	eachWay(t, func(t *testing.T, p holdfast.Policy, write func(f *Set, w Write) (Result, error)) {
+	eachWay(t, func(t *testing.T, p holdfast.Policy, write func(f *files.Set, w files.Write) (files.Result, error)) {
 		d := fault.NewDisk()
 		d.WriteFile("a", []byte("old"), 0o4750)
 		dir, _ := d.OpenDir("/\x00")
@@ -79,16 +80,16 @@ func TestReplaceKeepsAnotherOwner(t *testing.T) {
 		d.Chmod(fd, 0o4750)
 		d.Close(fd)
 		d.Close(dir)
-		f := newSet(d, Options{Policy: p})
+		f := newSet(d, files.Options{Policy: p})
 		defer f.Close()
-		if _, err := write(f, Write{Path: "a", Data: []byte("new"), Mode: Replace}); err != nil {
+		if _, err := write(f, files.Write{Path: "a", Data: []byte("new"), Mode: files.Replace}); err != nil {
 			t.Error(err)
 		}
 		if is := statOn(t, d, "a"); is.UID != 7 || is.GID != 8 || is.Mode&vfs.PermMask != 0o4750 {
 			t.Errorf("%+v", is)
 		}
 		d.Add(fault.DiskFault{Op: fault.DiskChown, Err: syscall.EPERM})
-		if _, err := write(f, Write{Path: "a", Data: []byte("newer"), Mode: Replace}); err != nil {
+		if _, err := write(f, files.Write{Path: "a", Data: []byte("newer"), Mode: files.Replace}); err != nil {
 			t.Errorf("owner that may not be kept: %v", err)
 		}
 		if is := statOn(t, d, "a"); is.UID == 7 || is.Mode&permission.SetUser != 0 {
@@ -101,8 +102,8 @@ func TestReplaceKeepsAnotherOwner(t *testing.T) {
 }
 
 func TestReplaceFollowsSymbolicLinks(t *testing.T) {
-	eachWay(t, func(t *testing.T, p holdfast.Policy, write func(f *Set, w Write) (Result, error)) {
-		f := realFiles(t, Options{Policy: p})
+	eachWay(t, func(t *testing.T, p holdfast.Policy, write func(f *files.Set, w files.Write) (files.Result, error)) {
+		f := realFiles(t, files.Options{Policy: p})
 		dir := t.TempDir()
 		at := func(name string) string { return filepath.Join(dir, name) }
 		os.Mkdir(at("there"), 0o755)
@@ -113,7 +114,7 @@ func TestReplaceFollowsSymbolicLinks(t *testing.T) {
 		os.Symlink("loop", at("loop"))
 		check := func(path, target string) {
 			t.Helper()
-			r, err := write(f, Write{Path: at(path), Data: []byte("by " + path), Mode: Replace})
+			r, err := write(f, files.Write{Path: at(path), Data: []byte("by " + path), Mode: files.Replace})
 			if err != nil || r.Path != at(path) {
 				t.Errorf("%s: %+v", path, r)
 			}
@@ -125,7 +126,7 @@ func TestReplaceFollowsSymbolicLinks(t *testing.T) {
 		check("link", "there/file")
 		check("linklink", "there/file")
 		check("dangling", "there/missing")
-		r, err := write(f, Write{Path: at("loop"), Data: []byte("x"), Mode: Replace})
+		r, err := write(f, files.Write{Path: at("loop"), Data: []byte("x"), Mode: files.Replace})
 		if !errors.Is(err, syscall.ELOOP) || r.Outcome != holdfast.OutcomeUntouched {
 			t.Errorf("a loop: %+v, %v", r, err)
 		}
@@ -136,10 +137,10 @@ func TestReplaceFollowsSymbolicLinks(t *testing.T) {
 }
 
 func TestReplaceTakesTheLongestName(t *testing.T) {
-	eachWay(t, func(t *testing.T, p holdfast.Policy, write func(f *Set, w Write) (Result, error)) {
-		f := realFiles(t, Options{Policy: p})
+	eachWay(t, func(t *testing.T, p holdfast.Policy, write func(f *files.Set, w files.Write) (files.Result, error)) {
+		f := realFiles(t, files.Options{Policy: p})
 		path := filepath.Join(t.TempDir(), strings.Repeat("n", 255))
-		if _, err := write(f, Write{Path: path, Data: []byte("new"), Mode: Replace}); err != nil {
+		if _, err := write(f, files.Write{Path: path, Data: []byte("new"), Mode: files.Replace}); err != nil {
 			t.Error(err)
 		}
 		holdsOnDisk(t, path, "new")
@@ -147,7 +148,7 @@ func TestReplaceTakesTheLongestName(t *testing.T) {
 }
 
 func TestReplacedFileIsOldOrNewAtEveryMoment(t *testing.T) {
-	eachWay(t, func(t *testing.T, p holdfast.Policy, write func(f *Set, w Write) (Result, error)) {
+	eachWay(t, func(t *testing.T, p holdfast.Policy, write func(f *files.Set, w files.Write) (files.Result, error)) {
 		if p.Sync.Mode == holdfast.SyncNever {
 			return // promises nothing after a power cut
 		}
@@ -155,7 +156,7 @@ func TestReplacedFileIsOldOrNewAtEveryMoment(t *testing.T) {
 			d := fault.NewDisk()
 			d.SetSyncsAll("/", all)
 			d.WriteFile("a", []byte("the old one"), 0o644)
-			f := newSet(d, Options{Policy: p})
+			f := newSet(d, files.Options{Policy: p})
 			looks := 0
 			d.Watch(func(c fault.DiskCall) {
 				for seed := range uint64(40) {
@@ -169,7 +170,7 @@ func TestReplacedFileIsOldOrNewAtEveryMoment(t *testing.T) {
 					t.Fatalf("in %v: shown as %q", c, left)
 				}
 			})
-			if _, err := write(f, Write{Path: "a", Data: []byte("the new one"), Mode: Replace}); err != nil {
+			if _, err := write(f, files.Write{Path: "a", Data: []byte("the new one"), Mode: files.Replace}); err != nil {
 				t.Error(err)
 			}
 			if looks < 100 {
@@ -185,12 +186,12 @@ func TestReplacedFileIsOldOrNewAtEveryMoment(t *testing.T) {
 func TestReplaceTakesThirteenSystemCalls(t *testing.T) {
 	const want = "[statpath stat lock attribute open attribute write chmod sync close rename sync lock]"
 	d := fault.NewDisk()
-	f := newSet(d, Options{Policy: holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncEach}}})
+	f := newSet(d, files.Options{Policy: holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncEach}}})
 	defer f.Close()
 	d.WriteFile("a", []byte("old"), 0o644)
 	for i := range 3 {
 		before := len(d.Calls())
-		if _, err := f.WriteFile(context.Background(), "a", []byte("new"), Replace); err != nil {
+		if _, err := f.WriteFile(context.Background(), "a", []byte("new"), files.Replace); err != nil {
 			t.Fatal(err)
 		}
 		var made []fault.DiskOp
@@ -206,7 +207,7 @@ func TestReplaceTakesThirteenSystemCalls(t *testing.T) {
 // TestATemporaryIsPrivateUntilAllIsRight looks at the permissions of a temporary whenever
 // a call is made. No other user may open it before it has its owner and all its bytes.
 func TestATemporaryIsPrivateUntilAllIsRight(t *testing.T) {
-	eachWay(t, func(t *testing.T, p holdfast.Policy, write func(f *Set, w Write) (Result, error)) {
+	eachWay(t, func(t *testing.T, p holdfast.Policy, write func(f *files.Set, w files.Write) (files.Result, error)) {
 		d := fault.NewDisk()
 		d.WriteFile("a", []byte("old"), 0o640)
 		dir, _ := d.OpenDir("/\x00")
@@ -214,7 +215,7 @@ func TestATemporaryIsPrivateUntilAllIsRight(t *testing.T) {
 		d.Chown(fd, 7, 8)
 		d.Close(fd)
 		d.Close(dir)
-		f := newSet(d, Options{Policy: p})
+		f := newSet(d, files.Options{Policy: p})
 		defer f.Close()
 		looks, looking := 0, false
 		d.Watch(func(c fault.DiskCall) {
@@ -233,7 +234,7 @@ func TestATemporaryIsPrivateUntilAllIsRight(t *testing.T) {
 				}
 			}
 		})
-		if _, err := write(f, Write{Path: "a", Data: []byte("new secret"), Mode: Replace}); err != nil {
+		if _, err := write(f, files.Write{Path: "a", Data: []byte("new secret"), Mode: files.Replace}); err != nil {
 			t.Error(err)
 		}
 		d.Watch(nil)

@@ -1,4 +1,4 @@
-package files
+package files_test
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/holdfast-go/holdfast/files"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
 )
 
@@ -43,8 +44,8 @@ func TestEachCallOfAReplacementIsTriedAgain(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := replacedLink(t)
 				d.Add(fault.DiskFault{Op: op, Times: 1, Err: errno})
-				f := filesOn(t, d, Options{Perm: 0o600})
-				r, err := f.WriteFile(t.Context(), "logs/a.lnk", []byte("new"), Replace)
+				f := filesOn(t, d, files.Options{Perm: 0o600})
+				r, err := f.WriteFile(t.Context(), "logs/a.lnk", []byte("new"), files.Replace)
 				want, attempts := "new", int32(1)
 				switch errno {
 				case syscall.ENOMEM:

@@ -1,9 +1,10 @@
-package files
+package files_test
 
 import (
 	"testing"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/files"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
@@ -25,14 +26,14 @@ func (d reusingDisk) StatFD(fd int) (sys.Stat, error) {
 func TestNewFileWithTheOldNumberHasANewName(t *testing.T) {
 	disk := fault.NewDisk()
 	disk.SetSyncsAll("/", false) // that would make the name durable too
-	f := newSet(reusingDisk{disk}, Options{Policy: holdfast.Policy{Buffer: 64, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}})
+	f := newSet(reusingDisk{disk}, files.Options{Policy: holdfast.Policy{Buffer: 64, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}})
 	defer f.Close()
 	mustAppend(t, f, "/a", "old")
 	if err := f.Sync(noContext); err != nil {
 		t.Fatal(err)
 	}
 	mustAppend(t, f, "/a", "new")
-	for f.handles.Spare() { // as for any file that needs the descriptor
+	for f.Spare() { // as for any file that needs the descriptor
 	}
 	disk.RemoveAll("/a")
 	if err := f.Sync(noContext); err != nil {

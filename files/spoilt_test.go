@@ -1,4 +1,4 @@
-package files
+package files_test
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/files"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
@@ -22,14 +23,14 @@ func TestFailedCreateRemovesOnlyItsOwnFile(t *testing.T) {
 			if err := disk.MkdirAll("/a"); err != nil {
 				t.Fatal(err)
 			}
-			f := onDisk(t, disk, Options{Policy: holdfast.Durable(), Retry: once})
+			f := onDisk(t, disk, files.Options{Policy: holdfast.Durable(), Retry: once})
 			disk.Watch(func(c fault.DiskCall) {
 				if c.Op == fault.DiskWrite && c.Err != nil {
 					disk.Watch(nil)
 					beside(t, disk)
 				}
 			})
-			r, err := f.WriteFile(context.Background(), "/a/file", []byte("whole"), Create)
+			r, err := f.WriteFile(context.Background(), "/a/file", []byte("whole"), files.Create)
 			if err == nil || r.Outcome != outcome {
 				t.Errorf("the result is %v, %v; want %v and an error", r.Outcome, err, outcome)
 			}
@@ -73,8 +74,8 @@ func TestEmptiedFileIsNotUntouched(t *testing.T) {
 	if err := disk.WriteFile("/a/file", []byte("old"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	f := onDisk(t, disk, Options{Policy: holdfast.Durable(), Retry: once})
-	r, err := f.WriteFile(context.Background(), "/a/file", []byte("new"), Truncate)
+	f := onDisk(t, disk, files.Options{Policy: holdfast.Durable(), Retry: once})
+	r, err := f.WriteFile(context.Background(), "/a/file", []byte("new"), files.Truncate)
 	if got, _ := disk.ReadFile("/a/file"); len(got) != 0 {
 		t.Fatalf("the file holds %q, so that nothing is tested", got)
 	}

@@ -6,18 +6,18 @@ import (
 	"github.com/holdfast-go/holdfast/stats"
 )
 
-// Stats is what a [Set] has done, and what it holds just now. All counts but
+// Stats counts what a [Set] has done, and what it holds just now. All counts but
 // Open, InFlight, Streams, Memory and what is at risk only grow.
 type Stats struct {
-	// Counts is that of Append, and the syncs of whole files are among its Syncs. Each
-	// sync that covers many files at once is one in its histogram. What is at risk is that
+	// Counts is about Append, but that syncs of whole files are among its Syncs. A
+	// sync that covers many files at once is one in its histogram. What is at risk is bytes
 	// of the paths in Streams.
 	stats.Counts
 
 	Healed    int64 `json:"healed"`     // torn lines that a line feed has ended: see Options.Lines
 	Files     int64 `json:"files"`      // whole files that were begun
 	Stripped  int64 `json:"stripped"`   // replaced files that could not keep all that the old ones had: see Result
-	NoJournal int64 `json:"no_journal"` // syncs of directories that keep names in doubt, those of streams too: see Result
+	NoJournal int64 `json:"no_journal"` // syncs of directories that keep names in doubt, also for streams: see Result
 	Retries   int64 `json:"retries"`    // calls that were made again after a pause
 	Hits      int64 `json:"hits"`       // descriptors that were found open
 	Misses    int64 `json:"misses"`     // descriptors that had to be opened, of those that are kept
@@ -33,14 +33,14 @@ type Stats struct {
 // goroutine, also after Close, and waits for no disk. The counts are read one after
 // the other, so that they may differ by what happens meanwhile.
 func (f *Set) Stats() Stats {
-	s := Stats{Files: f.jobs.files.Load(), Stripped: f.jobs.stripped.Load(), NoJournal: f.jobs.noJournal.Load(), Retries: f.retries.Load()}
+	s := Stats{Files: f.whole.files.Load(), Stripped: f.whole.stripped.Load(), NoJournal: f.whole.noJournal.Load(), Retries: f.retries.Load()}
 	kept, open, turns := f.handles.Counts()
 	s.Hits, s.Misses, s.Evictions, s.Open, s.InFlight = kept.Hits, kept.Misses, kept.Evictions, open, turns
 	t := &f.streams
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s.Counts = t.counts
-	s.Syncs += f.jobs.syncs.Load()
+	s.Syncs += f.whole.syncs.Load()
 	var oldest time.Time
 	for _, x := range t.paths {
 		s.NotFlushed += x.waitsLocked()
@@ -53,6 +53,6 @@ func (f *Set) Stats() Stats {
 		s.Oldest = time.Since(oldest)
 	}
 	s.Healed = t.healed
-	s.Streams, s.Memory = len(t.paths), t.memory.used
+	s.Streams, s.Memory = len(t.paths), f.flusher.memory.used
 	return s
 }

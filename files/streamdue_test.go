@@ -1,4 +1,4 @@
-package files
+package files_test
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/files"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
 	"github.com/holdfast-go/holdfast/internal/handles"
 )
@@ -25,7 +26,7 @@ func TestByteAcceptedDuringASyncByTimeIsSyncedInTime(t *testing.T) {
 			t.Run(fmt.Sprint(op, "/", after), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					disk := fault.NewDisk(fault.DiskFault{Op: op, Times: 1, Delay: 300 * time.Millisecond})
-					f := onDisk(t, disk, Options{Policy: holdfast.Policy{Buffer: 64, Sync: holdfast.SyncEvery(100 * time.Millisecond)}})
+					f := onDisk(t, disk, files.Options{Policy: holdfast.Policy{Buffer: 64, Sync: holdfast.SyncEvery(100 * time.Millisecond)}})
 					mustAppend(t, f, "/a", "first")
 					time.Sleep(time.Duration(110+50*after) * time.Millisecond) // the sync has begun at 100 ms
 					mustAppend(t, f, "/a", "second")
@@ -59,7 +60,7 @@ func TestSyncByBytesCountsAllPaths(t *testing.T) {
 		t.Helper()
 		synctest.Test(t, func(t *testing.T) {
 			disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskDatasync, Delay: took})
-			f := onDisk(t, disk, Options{Policy: p, Handles: 8})
+			f := onDisk(t, disk, files.Options{Policy: p, Handles: 8})
 			start := time.Now()
 			for i := range 8 {
 				mustAppend(t, f, fmt.Sprint("/", "abc"[i%3:i%3+1]), "four")
@@ -90,7 +91,7 @@ func TestSyncByBytesCountsAllPaths(t *testing.T) {
 func TestFailedSyncByBytesIsNotMadeAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskDatasync, Path: "/a", Err: syscall.EIO})
-		f := onDisk(t, disk, Options{Policy: holdfast.Policy{Sync: byBytes(0, 8)}, Handles: 8})
+		f := onDisk(t, disk, files.Options{Policy: holdfast.Policy{Sync: byBytes(0, 8)}, Handles: 8})
 		start := time.Now()
 		mustAppend(t, f, "/a", "eight or")
 		time.Sleep(time.Second)
@@ -111,7 +112,7 @@ func TestFailedSyncByBytesIsNotMadeAgain(t *testing.T) {
 func TestFlushByBytesBeginsWithTheByteThatIsTooMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskWrite, Take: fault.All, Delay: time.Minute})
-		f := onDisk(t, disk, Options{Policy: holdfast.Policy{Buffer: holdfast.KiB, FlushBytes: 8}})
+		f := onDisk(t, disk, files.Options{Policy: holdfast.Policy{Buffer: holdfast.KiB, FlushBytes: 8}})
 		start := time.Now()
 		mustAppend(t, f, "/a", "four")
 		time.Sleep(time.Second)
@@ -162,7 +163,7 @@ func TestAppendWhoseContextEndsItsStepIsNotAcknowledged(t *testing.T) {
 		t.Run(p.String()+"/file", func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskDatasync, Delay: time.Second})
-				f := onDisk(t, disk, Options{Policy: p})
+				f := onDisk(t, disk, files.Options{Policy: p})
 				go f.Append(noContext, "/mine", []byte("other"))
 				synctest.Wait() // it syncs
 				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -179,10 +180,10 @@ func TestAppendWhoseContextEndsItsStepIsNotAcknowledged(t *testing.T) {
 				disk := fault.NewDisk(
 					fault.DiskFault{Op: fault.DiskDatasync, Path: "mine", Delay: 100 * time.Millisecond},
 					fault.DiskFault{Op: fault.DiskWrite, Path: "whole", Take: fault.All, Delay: time.Minute})
-				f := onDisk(t, disk, Options{Policy: p, Handles: handles.LeastHandles}) // one turn
+				f := onDisk(t, disk, files.Options{Policy: p, Handles: handles.LeastHandles}) // one turn
 				go func() {
 					time.Sleep(50 * time.Millisecond)
-					f.WriteFile(noContext, "/whole", []byte("x"), Create) // which has the turn for a minute
+					f.WriteFile(noContext, "/whole", []byte("x"), files.Create) // which has the turn for a minute
 				}()
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
@@ -200,7 +201,7 @@ func TestFailureOfOneStreamOfAStepIsOfThatAlone(t *testing.T) {
 			disk := fault.NewDisk(
 				fault.DiskFault{Op: fault.DiskDatasync, Path: "first", Delay: time.Second},
 				fault.DiskFault{Op: fault.DiskDatasync, Path: failing, Err: syscall.EIO})
-			f := onDisk(t, disk, Options{Policy: holdfast.Durable()})
+			f := onDisk(t, disk, files.Options{Policy: holdfast.Durable()})
 			errs := map[string]error{}
 			var mu sync.Mutex
 			var all sync.WaitGroup
@@ -234,7 +235,7 @@ func TestFailureOfOneStreamOfAStepIsOfThatAlone(t *testing.T) {
 // TestEachClockRunsAgainAfterAFailure has a step of the background fail once, and makes no call after
 // that: what was accepted is durable in time all the same.
 func TestEachClockRunsAgainAfterAFailure(t *testing.T) {
-	check := func(name string, failing func(t *testing.T, disk *fault.Disk, f *Set)) {
+	check := func(name string, failing func(t *testing.T, disk *fault.Disk, f *files.Set)) {
 		for _, policy := range []string{"buffer=64,sync=1s", "buffer=64,flush=100ms,sync=1s", "buffer=0,sync=1s", "buffer=64,sync=1s/8B", "buffer=64,flush=4B,sync=1s/8B"} {
 			t.Run(name+"/"+policy, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
@@ -244,9 +245,9 @@ func TestEachClockRunsAgainAfterAFailure(t *testing.T) {
 					}
 					disk := fault.NewDisk()
 					disk.MkdirAll("/d")
-					f := onDisk(t, disk, Options{Policy: p, Retry: once})
+					f := onDisk(t, disk, files.Options{Policy: p, Retry: once})
 					heard := 0
-					f.OnError(func(e *Error) { heard++ })
+					f.OnError(func(e *files.Error) { heard++ })
 					failing(t, disk, f)
 					if synctest.Wait(); heard != 1 {
 						t.Errorf("OnError was called %d times", heard)
@@ -261,7 +262,7 @@ func TestEachClockRunsAgainAfterAFailure(t *testing.T) {
 			})
 		}
 	}
-	check("write", func(t *testing.T, disk *fault.Disk, f *Set) {
+	check("write", func(t *testing.T, disk *fault.Disk, f *files.Set) {
 		disk.Add(fault.DiskFault{Op: fault.DiskWrite, Err: syscall.ENOSPC})
 		if err := f.Append(noContext, "/d/a", []byte("first")); err != nil { // it has no buffer
 			disk.Mend()
@@ -270,7 +271,7 @@ func TestEachClockRunsAgainAfterAFailure(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		f.Sync(noContext)
 	})
-	check("directory of the name", func(t *testing.T, disk *fault.Disk, f *Set) {
+	check("directory of the name", func(t *testing.T, disk *fault.Disk, f *files.Set) {
 		mustAppend(t, f, "/d/a", "first")
 		if err := f.Flush(noContext); err != nil {
 			t.Fatal(err)
@@ -279,7 +280,7 @@ func TestEachClockRunsAgainAfterAFailure(t *testing.T) {
 		disk.Add(fault.DiskFault{Op: fault.DiskOpenDir, Err: syscall.ENOMEM})
 		time.Sleep(5 * time.Second)
 	})
-	check("directory of the name, in a call", func(t *testing.T, disk *fault.Disk, f *Set) {
+	check("directory of the name, in a call", func(t *testing.T, disk *fault.Disk, f *files.Set) {
 		mustAppend(t, f, "/d/a", "first")
 		if err := f.Flush(noContext); err != nil {
 			t.Fatal(err)
@@ -296,7 +297,7 @@ func TestEachClockRunsAgainAfterAFailure(t *testing.T) {
 func TestSyncByBytesStopsNoClockOfNames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := fault.NewDisk()
-		f := onDisk(t, disk, Options{Policy: holdfast.Policy{Sync: byBytes(time.Second, 100)}, Handles: 16})
+		f := onDisk(t, disk, files.Options{Policy: holdfast.Policy{Sync: byBytes(time.Second, 100)}, Handles: 16})
 		disk.SetSyncsAll("/", false) // that would make their names durable too
 		var paths []string
 		for i := range 12 {
@@ -328,7 +329,7 @@ func TestNameThatCantBeSyncedIsReported(t *testing.T) {
 func nameCantBeSynced(t *testing.T, bytes holdfast.Size) {
 	disk := fault.NewDisk()
 	disk.MkdirAll("/d")
-	f := onDisk(t, disk, Options{Policy: holdfast.Policy{Buffer: 64, Sync: byBytes(time.Second, bytes)}, Retry: once})
+	f := onDisk(t, disk, files.Options{Policy: holdfast.Policy{Buffer: 64, Sync: byBytes(time.Second, bytes)}, Retry: once})
 	mustAppend(t, f, "/d/a", "fir")
 	if err := f.Flush(noContext); err != nil {
 		t.Fatal(err)
@@ -357,11 +358,11 @@ func nameCantBeSynced(t *testing.T, bytes holdfast.Size) {
 func TestBytesOfACallThatGaveUpAreFlushedInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskWrite, Path: "whole", Take: fault.All, Delay: 3 * time.Second})
-		f := onDisk(t, disk, Options{Policy: holdfast.Policy{Buffer: 64, FlushEvery: 10 * time.Second}, Handles: handles.LeastHandles}) // one turn
+		f := onDisk(t, disk, files.Options{Policy: holdfast.Policy{Buffer: 64, FlushEvery: 10 * time.Second}, Handles: handles.LeastHandles}) // one turn
 		start := time.Now()
 		mustAppend(t, f, "/a", "x")
 		time.Sleep(8 * time.Second)
-		go f.WriteFile(noContext, "/whole", []byte("x"), Create)
+		go f.WriteFile(noContext, "/whole", []byte("x"), files.Create)
 		time.Sleep(time.Second)
 		mustAppend(t, f, "/b", "x")
 		time.Sleep(500 * time.Millisecond)
@@ -385,7 +386,7 @@ func TestBytesOfACallThatGaveUpAreFlushedInTime(t *testing.T) {
 func TestBytesThatComeDuringAFlushAreFlushedInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskWrite, Path: "a", Times: 1, Take: fault.All, Delay: 10500 * time.Millisecond})
-		f := onDisk(t, disk, Options{Policy: holdfast.Policy{Buffer: 64, FlushEvery: 10 * time.Second}})
+		f := onDisk(t, disk, files.Options{Policy: holdfast.Policy{Buffer: 64, FlushEvery: 10 * time.Second}})
 		start := time.Now()
 		mustAppend(t, f, "/a", "x")
 		go f.Flush(noContext)
@@ -409,11 +410,11 @@ func TestBytesThatComeDuringAFlushAreFlushedInTime(t *testing.T) {
 // TestSyncByBytesStopsNoClockOfOtherBytes: bytes of one path wait, are being flushed, or could not be, when a
 // sync by bytes of another path begins. No byte comes after that.
 func TestSyncByBytesStopsNoClockOfOtherBytes(t *testing.T) {
-	check := func(name string, policy holdfast.Policy, x fault.DiskFault, other func(f *Set)) {
+	check := func(name string, policy holdfast.Policy, x fault.DiskFault, other func(f *files.Set)) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				disk := fault.NewDisk(x)
-				f := onDisk(t, disk, Options{Policy: policy, Retry: once})
+				f := onDisk(t, disk, files.Options{Policy: policy, Retry: once})
 				mustAppend(t, f, "/other", "x")
 				go other(f)
 				synctest.Wait()
@@ -428,8 +429,8 @@ func TestSyncByBytesStopsNoClockOfOtherBytes(t *testing.T) {
 		})
 	}
 	policy := holdfast.Policy{Buffer: 64, Sync: byBytes(10*time.Second, 8)}
-	flush := func(f *Set) { f.Flush(noContext) }
-	check("waits", policy, fault.DiskFault{Op: fault.DiskRead}, func(f *Set) {})
+	flush := func(f *files.Set) { f.Flush(noContext) }
+	check("waits", policy, fault.DiskFault{Op: fault.DiskRead}, func(f *files.Set) {})
 	check("flight", policy, fault.DiskFault{Op: fault.DiskWrite, Path: "other", Take: fault.All, Delay: 5 * time.Second}, flush)
 	check("stuck", policy, fault.DiskFault{Op: fault.DiskWrite, Path: "other", Times: 1, Err: syscall.ENOSPC}, flush)
 }
@@ -441,7 +442,7 @@ func TestSyncByBytesCountsNamesThatAreNotDurable(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			disk := fault.NewDisk()
 			disk.SetSyncsAll("/", false) // that would make their names durable too
-			f := onDisk(t, disk, Options{Policy: holdfast.Policy{Buffer: buffer, FlushBytes: min(buffer, 1), Sync: byBytes(0, 50)}, Handles: 16})
+			f := onDisk(t, disk, files.Options{Policy: holdfast.Policy{Buffer: buffer, FlushBytes: min(buffer, 1), Sync: byBytes(0, 50)}, Handles: 16})
 			var paths []string
 			for i := range 100 {
 				disk.MkdirAll(fmt.Sprint("/", i))

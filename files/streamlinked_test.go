@@ -1,4 +1,4 @@
-package files
+package files_test
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/files"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
@@ -19,7 +20,7 @@ func TestNameBehindALinkDoesNotAnswerForTheLinksDirectory(t *testing.T) {
 		if err := errors.Join(disk.MkdirAll("/p"), disk.MkdirAll("/q"), disk.Symlink("/q/x", "/p/link")); err != nil {
 			t.Fatal(err)
 		}
-		f := onDisk(t, disk, Options{Policy: holdfast.Policy{Buffer: holdfast.KiB, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}, Handles: 64})
+		f := onDisk(t, disk, files.Options{Policy: holdfast.Policy{Buffer: holdfast.KiB, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}, Handles: 64})
 		for _, path := range []string{"/p/new", "/p/link", "/q/other"} {
 			mustAppend(t, f, path, "x")
 		}
@@ -51,9 +52,9 @@ func (d numberless) Stat(dir int, name sys.Name) (sys.Stat, error) {
 // TestAppendFindsAFileThatWasReplacedWithoutInodes: no number says that the name is another file's by now.
 func TestAppendFindsAFileThatWasReplacedWithoutInodes(t *testing.T) {
 	disk := fault.NewDisk()
-	f := newSet(numberless{disk}, Options{Policy: holdfast.Buffered(holdfast.KiB)})
+	f := newSet(numberless{disk}, files.Options{Policy: holdfast.Buffered(holdfast.KiB)})
 	mustAppend(t, f, "/log", "old ")
-	if _, err := f.WriteFile(noContext, "/log", []byte("new "), Replace); err != nil {
+	if _, err := f.WriteFile(noContext, "/log", []byte("new "), files.Replace); err != nil {
 		t.Fatal(err)
 	}
 	mustAppend(t, f, "/log", "last")

@@ -1,151 +1,51 @@
 package files
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"math"
+	"slices"
 	"sync"
-	"sync/atomic"
-	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/oldest"
-	"github.com/holdfast-go/holdfast/internal/commit"
-	"github.com/holdfast-go/holdfast/internal/deadline"
 	"github.com/holdfast-go/holdfast/internal/durable"
+	"github.com/holdfast-go/holdfast/internal/errjoin"
 	"github.com/holdfast-go/holdfast/internal/keyed"
 	"github.com/holdfast-go/holdfast/internal/retry"
 	"github.com/holdfast-go/holdfast/internal/sys"
-	"github.com/holdfast-go/holdfast/internal/vfs"
 	"github.com/holdfast-go/holdfast/stats"
 )
 
-// streams is the files that are appended to. It has one [stream] for each path
+// streams is the table of the files that are appended to. It has one [stream] for each path
 // with bytes in memory, an open descriptor, or a failure to report. Any other
 // path is forgotten, so that memory does not grow with all paths that ever were.
 //
-// One lock guards them all, and is held for a look-up and a copy; no system call is
-// made under it. It may be held when handles.mu is taken, never the other way.
+// Its lock guards the table, the streams in it, and all that openFiles, flusher and syncer have. It is
+// held for a look-up and a copy; no system call is made under it. It may be held when
+// handles.mu is taken, never the other way.
 type streams struct {
-	files  *Set
+	*ground
 	policy holdfast.Policy
 
-	mu      sync.Mutex
-	paths   map[string]*stream
-	memory  streamMemory
-	waiting streamQueue // have bytes to flush and no flush under way, by the age of the oldest byte
-	stuck   streamQueue // their last flush failed; by the time of that
-	flights int         // how many streams are being flushed
-	hopes   int         // how many of these had no failure at their last flush
-	calls   int         // how many are under way that look at more than memory
-	closing bool
-	// ended is closed, and made anew, when a flush ended: memory may be free then.
-	ended signal
-
-	due        dueFlushes
-	syncTimer  deadline.Timer
-	syncing    bool  // the goroutine of the syncs by time and by bytes runs
-	syncDue    bool  // the time of a sync has come
-	unsynced   int64 // the flushed bytes that are not durable with their names; counted under a sync by bytes
-	flushAt    int   // how many waiting bytes start the flush of a stream
+	mu         sync.Mutex
+	paths      map[string]*stream
+	calls      int    // under way that look at more than memory
+	closing    bool   // no call may begin
+	idle       signal // when the last call has ended and closing is set
 	background sync.WaitGroup
 
-	commit   commit.Group[[]goal] // of each stream one; in use
-	durable  durable.Step
-	errseq   *durable.Errseq // nil: none is open
-	watching bool            // a goroutine opens it
-	// names is the directories of files that were forgotten before their names were
-	// durable. lostNames is those directories with a failed sync since, and why. It is not
-	// known which paths are lost, so every call for a path in there returns the failure.
-	names     map[string]forgottenNames
-	forgotten int // how many such files there were
-	lostNames map[string]lostNames
-	left      map[uint64]leftover // by device, under sync=never
-
-	counts  stats.Counts
-	healed  int64
-	stales  atomic.Int64      // how often stale was called
-	renames map[keyed.Key]int // in flight, by the file that each replaces
-
-	// byFile is the open files, by what they are. Guarded by handles.mu.
-	byFile map[keyed.Key][]*streamFile
+	unsynced  int64 // flushed bytes that are not durable with their names; counted under a sync by bytes
+	forgotten forgotten
+	counts    stats.Counts
+	healed    int64
 }
 
-func (t *streams) init(f *Set) {
-	t.files, t.policy = f, f.options.Policy
+func (t *streams) init(g *ground) {
+	t.ground, t.policy = g, g.options.Policy
 	t.paths = map[string]*stream{}
-	t.byFile = map[keyed.Key][]*streamFile{}
-	t.renames = map[keyed.Key]int{}
-	t.names = map[string]forgottenNames{}
-	t.left = map[uint64]leftover{}
-	t.memory.init(int64(t.policy.Buffer), int64(f.options.Memory))
-	t.due.init(t)
-	t.syncTimer.Init(t.policy.Sync.Every, nil, func() {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.syncDue = true
-		t.startSyncsLocked()
-	})
-	t.flushAt = int(cmp.Or(t.policy.FlushBytes, math.MaxInt))
-	t.commit.Init(&t.mu, t.stepLocked, func(error) {})
-	t.durable = durable.Step{Disk: f.disk, Names: f.names, Most: durable.Waiters,
-		SyncAll: func(errseq int) error { return vfs.SyncAll(f.disk, errseq) }}
+	t.forgotten.names = map[string]forgottenNames{}
+	t.forgotten.left = map[uint64]leftover{}
+	t.forgotten.lost = map[string]lostNames{}
 }
-
-// A stream is one path that is appended to. All is guarded by streams.mu, except that
-// flight belongs to the call that set busy.
-type stream struct {
-	name  fileName
-	given string // its path as the first caller gave it, for errors
-	dir   string // that the name of its last file is in: not name's where that is a symbolic link
-	// Offsets, counted from the stream's first byte: accepted ≥ flushed ≥ durable ≥ safe.
-	// What went with a removed file is below durable: see lost.
-	accepted, flushed, durable int64
-	safe                       int64 // durable with the names of their files
-	counted                    int64 // how many of them are in streams.unsynced
-
-	wait   *block // the bytes that gather
-	flight *block // those that are being written, or were when a write failed or was given up
-	begun  int    // how many of flight are written
-
-	busy      bool // a call writes to the file, and has flight
-	exclusive bool // the busy call bypasses the memory: no other may put bytes
-	syncs     bool // a goroutine syncs the file
-	nameless  bool // the name is not known to be durable
-	// named is where it was first given to a file, or found. The zero nameSite is none.
-	named   nameSite
-	last    keyed.Key // the file that it was last given to, or found at
-	births  int       // how many such files there were
-	users   int       // how many calls hold the stream without the lock
-	changed signal
-
-	age     oldest.Clock
-	failing bool // since a flush failed, until one works
-
-	failed     error // the last flush's; nil when it worked
-	unreported error // what failed in the background, until a call returns it
-	final      error // a failed sync
-	// lost is the bytes that went with removed files, as long as a call may ask. Of these
-	// bytes, gone have not been reported by any call. No call waits for the bytes of
-	// unwaited.
-	lost, unwaited []span
-	lostTo, gone   int64 // lostTo is the end of the last of lost
-	unnamed        error // why the name could not be synced at last; nil when it was tried
-
-	file   *streamFile  // its open file, or nil; guarded by handles.mu
-	ticket keyed.Ticket // of the busy call
-
-	goal int // its place in the batch of the group commit that it joined last
-
-	// Its place in a queue.
-	queue        *streamQueue
-	since        time.Time // when its oldest byte came, or the last flush failed
-	newer, older *stream
-}
-
-// waitsLocked returns how many bytes are not in the kernel.
-func (s *stream) waitsLocked() int64 { return s.accepted - s.flushed }
 
 // pathOf returns what a stream is known by: its bytes may be written when the working directory
 // is another one.
@@ -165,7 +65,7 @@ func (t *streams) useLocked(path, given string) (*stream, error) {
 		if err != nil {
 			return nil, err
 		}
-		s = &stream{name: name, given: name.path, dir: name.dir, nameless: true}
+		s = &stream{name: name, given: name.path, naming: naming{dir: name.dir, dirUnsynced: true}}
 		if given != path {
 			s.given = string([]byte(given))
 		}
@@ -175,6 +75,7 @@ func (t *streams) useLocked(path, given string) (*stream, error) {
 	return s, nil
 }
 
+// restLocked ends the use of a stream.
 func (t *streams) restLocked(s *stream) {
 	s.users--
 	t.tidyLocked(s)
@@ -186,13 +87,13 @@ func (t *streams) tidyLocked(s *stream) {
 		return
 	}
 	s.lost = nil
-	if s.busy || s.syncs || s.waitsLocked() > 0 || s.failed != nil || s.unreported != nil || s.final != nil || s.gone > 0 {
+	if s.busy || s.syncing || s.waitsLocked() > 0 || s.failed != nil || s.unreported != nil || s.final != nil || s.gone > 0 {
 		return
 	}
 	if t.policy.Sync.Mode != holdfast.SyncNever && s.durable < s.flushed {
 		return
 	}
-	if t.openFile(s) != nil || t.paths[s.name.path] != s {
+	if t.fileOf(s) != nil || t.paths[s.name.path] != s {
 		return
 	}
 	t.forgetLocked(s)
@@ -200,8 +101,8 @@ func (t *streams) tidyLocked(s *stream) {
 
 // forgetLocked lets the next call for the path begin a new stream.
 func (t *streams) forgetLocked(s *stream) {
-	if s.nameless && t.policy.Sync.Mode != holdfast.SyncNever && s.named != (nameSite{}) {
-		t.forgetNameLocked(s.dir, s.named, s.counted)
+	if s.dirUnsynced && t.policy.Sync.Mode != holdfast.SyncNever && s.site != (nameSite{}) {
+		t.forgetNameLocked(s.dir, s.site, s.counted)
 	} else {
 		t.unsynced -= s.counted
 	}
@@ -209,31 +110,11 @@ func (t *streams) forgetLocked(s *stream) {
 	delete(t.paths, s.name.path)
 }
 
-// openFile returns the stream's descriptor, or nil.
-func (t *streams) openFile(s *stream) *streamFile {
-	h := &t.files.handles
-	h.Mu.Lock()
-	defer h.Mu.Unlock()
+// fileOf returns the stream's descriptor, or nil.
+func (t *streams) fileOf(s *stream) *streamFile {
+	t.handles.Mu.Lock()
+	defer t.handles.Mu.Unlock()
 	return s.file
-}
-
-// isOpen reports whether the stream's next write needs no open, unless the file is closed before that.
-func (t *streams) isOpen(s *stream) bool {
-	h := &t.files.handles
-	h.Mu.Lock()
-	defer h.Mu.Unlock()
-	return s.file != nil && !s.file.Gone
-}
-
-// A signal wakes all its waiters at once, and then serves again. The zero
-// signal is ready. It is guarded by streams.mu.
-type signal struct{ c chan struct{} }
-
-func (g *signal) wakeLocked() {
-	if g.c != nil {
-		close(g.c)
-		g.c = nil
-	}
 }
 
 // awaitLocked waits, without the lock, until wakeLocked is called, or returns the
@@ -253,56 +134,209 @@ func (t *streams) awaitLocked(ctx context.Context, g *signal) error {
 	}
 }
 
-// A streamQueue has streams in the order of their since. A stream is in one queue
-// at most.
-type streamQueue struct{ oldest, newest *stream }
-
-// addLocked puts a stream at the end.
-func (q *streamQueue) addLocked(s *stream) {
-	s.queue, s.older, s.newer = q, q.newest, nil
-	if q.newest != nil {
-		q.newest.newer = s
-	} else {
-		q.oldest = s
+// awaitStreamLocked waits until something has changed about the stream.
+func (t *streams) awaitStreamLocked(ctx context.Context, s *stream) error {
+	s.users++
+	err := t.awaitLocked(ctx, &s.changed)
+	s.users--
+	if err != nil {
+		return appendError(s.given, opWait, err)
 	}
-	q.newest = s
+	return nil
 }
 
-// addFirstLocked puts a stream at the front.
-func (q *streamQueue) addFirstLocked(s *stream) {
-	s.queue, s.older, s.newer = q, nil, q.oldest
-	if q.oldest != nil {
-		q.oldest.older = s
-	} else {
-		q.newest = s
+// doneLocked ends a call.
+func (t *streams) doneLocked() {
+	t.calls--
+	if t.calls == 0 && t.closing {
+		t.idle.wakeLocked()
 	}
-	q.oldest = s
 }
 
-// leaveLocked takes the stream out of the queue that it is in.
-func (s *stream) leaveLocked() {
-	q := s.queue
-	if q == nil {
+// A target is an offset up to which a stream is to be flushed or durable.
+type target struct {
+	stream *stream
+	end    int64
+}
+
+// targetsLocked returns all streams, each with the end of what is accepted now.
+// The streams are in use until restTargetsLocked.
+func (t *streams) targetsLocked() []target {
+	targets := make([]target, 0, len(t.paths))
+	for _, s := range t.paths {
+		s.users++
+		targets = append(targets, target{s, s.accepted})
+	}
+	return targets
+}
+
+// unsyncedTargetsLocked returns the streams with flushed bytes that are not durable with their name,
+// each with the end of these. They are in use, as with targetsLocked.
+func (t *streams) unsyncedTargetsLocked() (targets []target) {
+	for _, s := range t.paths {
+		if s.final == nil && s.safe < s.flushed {
+			s.users++
+			targets = append(targets, target{s, s.flushed})
+		}
+	}
+	return targets
+}
+
+func (t *streams) restTargetsLocked(targets []target) {
+	for _, g := range targets {
+		t.restLocked(g.stream)
+	}
+}
+
+// reportLocked counts a failure, and has it reported.
+func (t *streams) reportLocked(e *Error, atRisk int64) {
+	told := *e
+	told.AtRisk = atRisk
+	t.counts.Errors++
+	t.failures.Add(&told)
+}
+
+// endLocked makes a failed sync final for a stream.
+func (t *streams) endLocked(s *stream, err error) {
+	e := &Error{Path: s.given, Op: string(retry.OpSync), Attempts: 1, Outcome: holdfast.OutcomeUncertain,
+		Err: fmt.Errorf("unknown from byte %d of those appended: %w", s.durable, err)}
+	s.final = e
+	t.reportLocked(e, s.accepted-s.durable)
+	t.countLocked(s)
+}
+
+// countLocked counts anew what of the stream is flushed and not durable with its name. A stream with
+// a failed sync counts for nothing: no later sync helps it.
+func (t *streams) countLocked(s *stream) {
+	if t.policy.Sync.Bytes == 0 {
 		return
 	}
-	if s.newer != nil {
-		s.newer.older = s.older
-	} else {
-		q.newest = s.older
+	n := s.flushed - max(s.safe, s.lostTo)
+	if s.final != nil {
+		n = 0
 	}
-	if s.older != nil {
-		s.older.newer = s.newer
-	} else {
-		q.oldest = s.newer
-	}
-	s.queue, s.newer, s.older = nil, nil, nil
+	t.unsynced += n - s.counted
+	s.counted = n
 }
 
-// idleLocked returns the first stream of the queue that no call is busy with.
-func (q *streamQueue) idleLocked() *stream {
-	s := q.oldest
-	for s != nil && s.busy {
-		s = s.newer
-	}
-	return s
+// forgotten has the names and file systems of streams that are not in the table any more. Their paths
+// are not kept: there may be any number of them.
+type forgotten struct {
+	names map[string]forgottenNames // by directory: names that are not durable yet
+	count int                       // names and files that were forgotten
+	lost  map[string]lostNames      // by directory: names that may be lost. Every call for a path in there returns why
+	left  map[uint64]leftover       // by device: files that were closed unsynced, under sync=never
 }
+
+// forgottenNames is the names in one directory of files that were forgotten before these
+// were durable.
+type forgottenNames struct {
+	nameSite
+	upTo     int   // the number of the last of them
+	bytes    int64 // of these files in streams.unsynced
+	unopened bool  // the directory could not be opened when they were to be synced
+}
+
+// forgetNameLocked notes a name that may not be durable and belongs to no stream any more, of a file with
+// this number of bytes in streams.unsynced.
+func (t *streams) forgetNameLocked(dir string, site nameSite, bytes int64) {
+	old, ok := t.forgotten.names[dir]
+	if ok {
+		if old.dir != site.dir { // only one of the two is at this path
+			t.loseNamesLocked(dir, keyed.Key{}, errDirMoved)
+		}
+		site = old.nameSite // what was lost since then may be any of them
+	}
+	t.forgotten.count++
+	t.forgotten.names[dir] = forgottenNames{site, t.forgotten.count, old.bytes + bytes, old.unopened}
+}
+
+// lostNames is why names of forgotten files may be lost in a directory. The field is holds the
+// zero key where only the directory's path is known.
+type lostNames struct {
+	is  keyed.Key
+	why error
+}
+
+// loseNamesLocked notes why forgotten files may have lost their names in a directory.
+func (t *streams) loseNamesLocked(dir string, is keyed.Key, why error) {
+	_, known := t.forgotten.lost[dir]
+	lost := &Error{Path: dir, Op: string(retry.OpSync), Attempts: 1, Outcome: holdfast.OutcomeUncertain, Err: why}
+	t.forgotten.lost[dir] = lostNames{is, lost}
+	if !known {
+		t.reportLocked(lost, 0)
+	}
+}
+
+// lostNamesOfLocked returns why names may be lost in a directory that has this key, or is or was
+// found by one of the paths.
+func (t *streams) lostNamesOfLocked(is keyed.Key, paths ...string) error {
+	for path, lost := range t.forgotten.lost {
+		if lost.is == is && is != (keyed.Key{}) || slices.Contains(paths, path) {
+			return lost.why
+		}
+	}
+	return nil
+}
+
+// lostNamesLocked returns the directories in which forgotten files lost their names.
+func (t *streams) lostNamesLocked() error {
+	var errs []error
+	for _, lost := range t.forgotten.lost {
+		errs = append(errs, lost.why)
+	}
+	return errjoin.Join(errs...)
+}
+
+// nameFailure returns why a name is not durable after a sync of its directory.
+func nameFailure(synced, named nameSite, err error) error {
+	switch {
+	case err != nil:
+		return err
+	case synced.dir != named.dir:
+		return errDirMoved
+	case synced.losses != named.losses:
+		return durable.ErrDirLost
+	}
+	return nil
+}
+
+// A leftover is a file system with files that were closed unsynced, under sync=never.
+// Their paths are not kept: there may be any number of them.
+type leftover struct {
+	dir      string // of one of them
+	syncsAll bool
+	count    int   // of all files left so far, at the last one
+	failed   error // of the sync: final
+	// names is the directories in which such files were given names that were not durable yet.
+	names map[keyed.Key]leftNames
+}
+
+// leftNames has the number of syncs of a directory, or of all, that had failed before the first of its
+// names was given. A later failure was reported to its caller, and SyncAll does not repeat it.
+type leftNames struct {
+	dir    string
+	losses int
+}
+
+func appendError(path string, op retry.Op, err error) error {
+	return &Error{Path: path, Op: string(op), Err: err}
+}
+
+// refused returns the error of an earlier failure for a call that accepted no data.
+func refused(err error) error {
+	if failed, ok := err.(*Error); ok {
+		again := *failed
+		again.Offset, again.Outcome = 0, holdfast.OutcomeUntouched
+		return &again
+	}
+	return err
+}
+
+// opWait, opAppend and opDiscard stand in an Error of a call that never came to a
+// system call.
+const (
+	opWait    retry.Op = "wait"
+	opAppend  retry.Op = "append"
+	opDiscard retry.Op = "discard"
+)

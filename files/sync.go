@@ -2,85 +2,113 @@ package files
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/errjoin"
+	"github.com/holdfast-go/holdfast/internal/commit"
+	"github.com/holdfast-go/holdfast/internal/deadline"
 	"github.com/holdfast-go/holdfast/internal/durable"
-	"github.com/holdfast-go/holdfast/internal/handles"
+	"github.com/holdfast-go/holdfast/internal/errjoin"
 	"github.com/holdfast-go/holdfast/internal/retry"
 	"github.com/holdfast-go/holdfast/internal/sys"
+	"github.com/holdfast-go/holdfast/internal/vfs"
 )
 
-// A goal is how far a stream is to be durable.
-type goal struct {
-	stream *stream
-	end    int64
+// syncer makes durable what streams have flushed: at a call's wish, in a step that calls share, by time and by
+// bytes, and before a file is closed. streams.mu guards it.
+//
+// One step is: flush, sync the files, sync the directories with new names, sync the file systems with
+// files that were left. Steps may overlap. A file is synced by one goroutine at a time, which has
+// set stream.syncing; another that needs it waits for the stream to change.
+type syncer struct {
+	*streams
+	open    *openFiles
+	flusher *flusher
+
+	commit commit.Group[[]target] // of each stream one; in use
+	step   durable.Step           // syncs many open files; used without the lock
+
+	timer   deadline.Timer // of a sync by time
+	timeDue bool           // timer has fired
+	running bool           // the goroutine of the syncs by time and by bytes
 }
 
-// A duty is a sync of a stream's file that one goroutine has taken on.
-type duty struct {
-	durable.OpenFile
-	stream   *stream
-	file     *streamFile // in use
-	covers   int64       // the stream's bytes that are durable if it works
-	nameless bool        // the stream's, when it was taken on
-}
-
-// newDutyLocked takes on the sync of a stream's file, which is in use.
-func newDutyLocked(s *stream, x *streamFile) duty {
-	s.syncs = true
-	s.age.Turn(s.accepted)
-	return duty{durable.OpenFile{Errseq: x.errseq, Dir: s.named.dir, Since: s.named.losses}, s, x, s.flushed, s.nameless}
-}
-
-// goalsLocked returns that all streams are durable as far as they are accepted now.
-// The streams are in use until restGoalsLocked.
-func (t *streams) goalsLocked() []goal {
-	goals := make([]goal, 0, len(t.paths))
-	for _, s := range t.paths {
-		s.users++
-		goals = append(goals, goal{s, s.accepted})
-	}
-	return goals
-}
-
-func (t *streams) restGoalsLocked(goals []goal) {
-	for _, g := range goals {
-		t.restLocked(g.stream)
-	}
-}
-
-// flushAllLocked flushes the streams up to their goals, some at a time, and returns
-// what failed.
-func (t *streams) flushAllLocked(ctx context.Context, goals []goal) error {
-	errs := make([]error, len(goals))
-	t.mu.Unlock()
-	durable.Abreast(t.files.options.Workers, len(goals), func(i int) {
-		g := goals[i]
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		errs[i] = t.flushLocked(ctx, g.stream, g.end)
+func (y *syncer) init(f *flusher) {
+	y.streams, y.open, y.flusher = f.streams, f.open, f
+	y.commit.Init(&y.mu, y.stepLocked, func(error) {})
+	y.step = durable.Step{Disk: y.disk, Names: y.names, Most: durable.Waiters,
+		SyncAll: func(errseq int) error { return vfs.SyncAll(y.disk, errseq) }}
+	y.timer.Init(y.policy.Sync.Every, nil, func() {
+		y.mu.Lock()
+		defer y.mu.Unlock()
+		y.timeDue = true
+		y.startLocked()
 	})
-	t.mu.Lock()
-	return errjoin.Join(errs...)
+	y.open.drop = y.dropFile
+	y.open.wrote = y.wroteLocked
 }
 
-// makeDurableLocked is a durable step: it flushes the streams up to their goals, and
+// A syncTask is a sync of a stream's file that one goroutine has taken on.
+type syncTask struct {
+	durable.OpenFile
+	stream      *stream
+	file        *streamFile // in use
+	covers      int64       // the stream's bytes that are durable if it works
+	dirUnsynced bool        // the stream's, when it was taken on
+}
+
+// newTaskLocked takes on the sync of a stream's file, which is in use.
+func newTaskLocked(s *stream, x *streamFile) syncTask {
+	s.syncing = true
+	s.age.Turn(s.accepted)
+	return syncTask{durable.OpenFile{Errseq: x.errseq, Dir: s.site.dir, Since: s.site.losses}, s, x, s.flushed, s.dirUnsynced}
+}
+
+// joinLocked waits, without the lock, for the step that covers the stream, or makes it. All streams share
+// the steps.
+func (y *syncer) joinLocked(ctx context.Context, s *stream) error {
+	b := y.commit.Join()
+	if i := s.target; i < len(b.Work) && b.Work[i].stream == s {
+		b.Work[i].end = s.accepted
+	} else {
+		s.users++
+		s.target = len(b.Work)
+		b.Work = append(b.Work, target{s, s.accepted})
+	}
+	defer y.mu.Lock()
+	return y.commit.Do(ctx, b)
+}
+
+// stepLocked makes the streams of a batch durable. What fails is the streams'. The end of a context does
+// not end it: it is for others too.
+func (y *syncer) stepLocked(targets *[]target) error {
+	start := time.Now()
+	y.makeDurableLocked(context.Background(), *targets)
+	y.commit.Took(time.Since(start))
+	y.restTargetsLocked(*targets)
+	return nil
+}
+
+// makeDurableLocked is a durable step: it flushes the streams up to their targets, and
 // makes what is flushed, and the files' names, durable. It returns every failure.
 // The streams are in use.
-func (t *streams) makeDurableLocked(ctx context.Context, goals []goal) error {
-	flushErr := t.flushAllLocked(ctx, goals)
-	for i, g := range goals {
-		goals[i].end = min(g.end, g.stream.flushed)
+func (y *syncer) makeDurableLocked(ctx context.Context, targets []target) error {
+	flushErr := y.flusher.flushAllLocked(ctx, targets)
+	for i, g := range targets {
+		targets[i].end = min(g.end, g.stream.flushed)
 	}
-	err := t.syncAllLocked(ctx, goals)
+	err := y.syncAllLocked(ctx, targets)
 	if err == nil {
-		err = errjoin.Join(t.syncNamesLocked(ctx, goals), t.syncLeftLocked(ctx))
+		again, namesErr := y.syncNamesLocked(ctx, targets)
+		if again && !y.closing {
+			y.timer.Set(true) // the next call tries again, or the next sync by time
+		}
+		err = errjoin.Join(namesErr, y.syncLeftLocked(ctx))
 	}
 	var finals []error
-	for _, g := range goals {
+	for _, g := range targets {
 		if g.stream.final != nil {
 			finals = append(finals, g.stream.final)
 		}
@@ -90,32 +118,29 @@ func (t *streams) makeDurableLocked(ctx context.Context, goals []goal) error {
 
 // syncAllLocked syncs what is flushed of the streams. It returns an error only if ctx
 // ended; other failures are the streams'.
-func (t *streams) syncAllLocked(ctx context.Context, goals []goal) error {
+func (y *syncer) syncAllLocked(ctx context.Context, targets []target) error {
 	for {
-		var duties []duty
+		var tasks []syncTask
 		var other *stream
-		for _, g := range goals {
+		for _, g := range targets {
 			s := g.stream
 			if s.final != nil || s.durable >= g.end {
 				continue
 			}
-			if d, ok := t.claimLocked(s); ok {
-				duties = append(duties, d)
+			if d, ok := y.claimLocked(s); ok {
+				tasks = append(tasks, d)
 			} else {
 				other = s
 			}
 		}
 		switch {
-		case len(duties) > 0:
-			t.mu.Unlock()
-			t.syncFiles(duties)
-			t.mu.Lock()
-			t.settleLocked(duties)
-			t.restDutiesLocked(duties)
+		case len(tasks) > 0:
+			y.syncTasksLocked(tasks)
+			y.restTasksLocked(tasks)
 		case other == nil:
 			return nil
 		default:
-			if err := t.awaitStreamLocked(ctx, other); err != nil {
+			if err := y.awaitStreamLocked(ctx, other); err != nil {
 				return err
 			}
 		}
@@ -124,103 +149,57 @@ func (t *streams) syncAllLocked(ctx context.Context, goals []goal) error {
 
 // claimLocked takes on the sync of a stream, unless another goroutine has it, or is closing
 // the file and syncs it first.
-func (t *streams) claimLocked(s *stream) (duty, bool) {
-	h := &t.files.handles
+func (y *syncer) claimLocked(s *stream) (syncTask, bool) {
+	h := &y.handles
 	h.Mu.Lock()
 	defer h.Mu.Unlock()
 	x := s.file
-	if s.syncs || x == nil || x.Gone {
-		return duty{}, false
+	if s.syncing || x == nil || x.Gone {
+		return syncTask{}, false
 	}
 	h.UseLocked(&x.Handle)
-	return newDutyLocked(s, x), true
+	return newTaskLocked(s, x), true
 }
 
-// settleLocked ends duties: what they cover is durable, or the stream has failed for
-// good.
-func (t *streams) settleLocked(duties []duty) {
-	t.counts.Syncs += int64(len(duties))
-	for _, d := range duties {
-		s := d.stream
-		s.syncs = false
-		switch {
-		case d.Err == nil || d.Err == holdfast.ErrUnlinked && (d.file.replaced || t.renames[d.file.key] > 0):
-			s.durable = max(s.durable, d.covers)
-			s.age.Durable(s.durable)
-			s.nameless = s.nameless && !d.Named
-			s.settledLocked()
-		case d.Err == holdfast.ErrUnlinked && s.final == nil:
-			t.loseLocked(s, d.covers)
-			d.file.removed = true
-			t.files.handles.Retire(&d.file.Handle)
-		case s.final == nil:
-			t.endLocked(s, d.Err)
-		}
-		t.countLocked(s)
-		s.changed.wakeLocked()
-	}
-}
-
-// settledLocked is called when more of the stream is durable, or its file's name is.
-func (s *stream) settledLocked() {
-	if !s.nameless {
-		s.safe = s.durable
-	}
-}
-
-// restDutiesLocked gives the files of duties back.
-func (t *streams) restDutiesLocked(duties []duty) {
-	t.mu.Unlock()
-	for _, d := range duties {
-		t.files.handles.Rest(&d.file.Handle)
-	}
-	t.mu.Lock()
-	for _, d := range duties {
-		t.tidyLocked(d.stream)
-	}
-}
-
-func syncFailed(s *stream, err error) *Error {
-	return &Error{Path: s.given, Op: string(retry.OpSync), Attempts: 1, Outcome: holdfast.OutcomeUncertain,
-		Err: fmt.Errorf("unknown from byte %d of those appended: %w", s.durable, err)}
-}
-
-// syncFiles syncs the files of duties, many at once.
-func (t *streams) syncFiles(duties []duty) {
-	t.mu.Lock()
-	e := t.errseq
-	t.mu.Unlock()
+// syncTasksLocked syncs the files of tasks, many at once and without the lock. What they cover is
+// durable then, or the stream has failed for good.
+func (y *syncer) syncTasksLocked(tasks []syncTask) {
+	e := y.open.errseq
+	y.mu.Unlock()
 	start := time.Now()
-	t.durable.SyncOpen(e, len(duties), func(i int) *durable.OpenFile { return &duties[i].OpenFile }, func(i int) error {
-		d := &duties[i]
-		err := t.files.disk.Datasync(d.file.Fd)
-		if err != nil && d.nameless {
-			t.files.failFile(d.file.Fd, d.Dir)
+	y.step.SyncOpen(e, len(tasks), func(i int) *durable.OpenFile { return &tasks[i].OpenFile }, func(i int) error {
+		d := &tasks[i]
+		err := y.disk.Datasync(d.file.Fd)
+		if err != nil && d.dirUnsynced {
+			y.failFile(d.file.Fd, d.Dir)
 		}
 		return err
 	})
 	took := time.Since(start)
-	t.mu.Lock()
-	t.counts.Sync.Add(took)
-	t.counts.LongestSync = max(t.counts.LongestSync, took)
-	t.mu.Unlock()
 	if e != nil && !e.Works() {
-		t.closeErrseq(e)
+		y.open.dropErrseq(e)
 	}
-	for i := range duties {
-		if d := &duties[i]; d.Err == nil {
-			d.Err = t.lookForName(d.file)
+	for i := range tasks {
+		if d := &tasks[i]; d.Err == nil {
+			d.Err = y.lookForName(d.file)
 		}
+	}
+	y.mu.Lock()
+	y.counts.Syncs += int64(len(tasks))
+	y.counts.Sync.Add(took)
+	y.counts.LongestSync = max(y.counts.LongestSync, took)
+	for _, d := range tasks {
+		y.settleLocked(d)
 	}
 }
 
 // lookForName says if a file that was synced has lost its last name: nothing will
 // find it after a crash.
-func (t *streams) lookForName(x *streamFile) error {
+func (y *syncer) lookForName(x *streamFile) error {
 	var is sys.Stat
-	tries := t.files.tries(x.Path)
+	tries := y.tries(x.Path)
 	err := tries.Insist(context.Background(), retry.OpStat, func() (err error) {
-		is, err = t.files.disk.StatFD(x.Fd)
+		is, err = y.disk.StatFD(x.Fd)
 		return err
 	})
 	if err == nil && is.Links == 0 {
@@ -229,73 +208,159 @@ func (t *streams) lookForName(x *streamFile) error {
 	return err
 }
 
-// syncDropped syncs a file before it is closed, if the policy syncs and it has to be.
-// It syncs the other open files too, because their turn will come soon.
-func (t *streams) syncDropped(x *streamFile) {
-	s := x.stream
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.policy.Sync.Mode == holdfast.SyncNever || s.final != nil || s.durable == s.flushed || x.removed {
-		return
+// settleLocked gives the outcome of a task to its stream.
+func (y *syncer) settleLocked(d syncTask) {
+	s := d.stream
+	s.syncing = false
+	switch {
+	case d.Err == nil || d.Err == holdfast.ErrUnlinked && (d.file.replaced || y.open.renames[d.file.key] > 0):
+		s.durable = max(s.durable, d.covers)
+		s.age.Durable(s.durable)
+		s.dirUnsynced = s.dirUnsynced && !d.Named
+		s.settledLocked()
+	case d.Err == holdfast.ErrUnlinked && s.final == nil:
+		y.loseLocked(s, d.covers)
+		d.file.removed = true
+		y.handles.Retire(&d.file.Handle)
+	case s.final == nil:
+		y.endLocked(s, d.Err)
 	}
-	duties := []duty{newDutyLocked(s, x)}
-	var open []*stream
-	h := &t.files.handles
-	h.Mu.Lock()
-	for _, same := range t.byFile {
-		for _, x := range same {
-			open = append(open, x.stream)
+	y.countLocked(s)
+	s.changed.wakeLocked()
+}
+
+// restTasksLocked gives the files of tasks back.
+func (y *syncer) restTasksLocked(tasks []syncTask) {
+	y.mu.Unlock()
+	for _, d := range tasks {
+		y.handles.Rest(&d.file.Handle)
+	}
+	y.mu.Lock()
+	for _, d := range tasks {
+		y.tidyLocked(d.stream)
+	}
+}
+
+// dropFile closes a file that no call uses. If the policy syncs, it first syncs what was
+// written: the kernel may report a failure to this descriptor only.
+func (y *syncer) dropFile(x *streamFile) {
+	y.syncDropped(x)
+	err := y.disk.Close(x.Fd)
+	s := x.stream
+	y.mu.Lock()
+	y.open.removeLocked(x)
+	if x.removed {
+		y.loseLocked(s, s.flushed)
+	}
+	switch {
+	case y.policy.Sync.Mode == holdfast.SyncNever:
+		y.leaveLocked(x)
+	case s.durable < s.flushed && s.final == nil: // no other descriptor is sure to report a failure
+		y.endLocked(s, errClosedUnsynced)
+	}
+	if err != nil {
+		failed := &Error{Path: s.given, Op: string(retry.OpClose), Attempts: 1, Outcome: holdfast.OutcomeUncertain,
+			Err: fmt.Errorf("its bytes may be lost: %w", err)}
+		y.reportLocked(failed, 0)
+		if s.unreported == nil {
+			s.unreported = failed
 		}
 	}
-	h.Mu.Unlock()
-	for _, other := range open {
+	close(x.dropped)
+	s.changed.wakeLocked()
+	y.tidyLocked(s)
+	y.mu.Unlock()
+	y.handles.Release()
+}
+
+var errClosedUnsynced = errors.New("the file was closed before it was synced")
+
+// syncDropped syncs a file before it is closed, if the policy syncs and it has to be.
+// It syncs the other open files too, because their turn will come soon.
+func (y *syncer) syncDropped(x *streamFile) {
+	s := x.stream
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	if y.policy.Sync.Mode == holdfast.SyncNever || s.final != nil || s.durable == s.flushed || x.removed {
+		return
+	}
+	tasks := []syncTask{newTaskLocked(s, x)}
+	for _, other := range y.open.streamsLocked() {
 		if other.final == nil && other.durable < other.flushed {
-			if d, ok := t.claimLocked(other); ok {
-				duties = append(duties, d)
+			if d, ok := y.claimLocked(other); ok {
+				tasks = append(tasks, d)
 			}
 		}
 	}
-	t.mu.Unlock()
-	t.syncFiles(duties)
-	t.mu.Lock()
-	t.settleLocked(duties)
-	t.restDutiesLocked(duties[1:])
+	y.syncTasksLocked(tasks)
+	y.restTasksLocked(tasks[1:])
 }
 
-// watch returns the errseq descriptor that is open before the caller writes to a new descriptor
-// in the directory, or nil. There is one, of the file system that was first written to; files
-// elsewhere are synced one by one.
-func (t *streams) watch(d *handles.Dir, is sys.Stat) *durable.Errseq {
-	if t.policy.Sync.Mode == holdfast.SyncNever || t.policy.Sync.Mode == holdfast.SyncEach || !d.SyncsAll || d.LacksJournal || is.Device != d.Is.Device {
-		return nil
+// wroteLocked starts the syncs by bytes if one is due.
+func (y *syncer) wroteLocked() {
+	if y.bytesDueLocked() {
+		y.startLocked()
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.errseq == nil && !t.watching {
-		t.watching = true
-		t.mu.Unlock()
-		fd := t.files.openErrseq(d.Path, is.Device)
-		t.mu.Lock()
-		t.watching = false
-		if fd >= 0 {
-			t.errseq = &durable.Errseq{ID: is.Device, Fd: fd}
+}
+
+// startLocked starts the goroutine of the syncs by time and by bytes.
+func (y *syncer) startLocked() {
+	if y.running || y.closing {
+		return
+	}
+	y.running = true
+	y.background.Go(y.syncDue)
+}
+
+// syncDue syncs until nothing is due. When time is due it makes durable what is accepted,
+// and when bytes are due, what is flushed.
+func (y *syncer) syncDue() {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	for !y.closing && (y.timeDue || y.bytesDueLocked()) {
+		targets := y.unsyncedTargetsLocked
+		if y.timeDue {
+			targets = y.targetsLocked
+			y.timeDue = false
+			y.timer.Set(false)
+		} else if y.flusher.emptyLocked() {
+			y.timer.Set(false) // it covers all that is accepted
+		}
+		if left := y.syncBehindLocked(targets()); left && !y.timeDue {
+			break // the next flush tries again, or the clock
 		}
 	}
-	if t.errseq == nil || t.errseq.ID != is.Device {
-		return nil
-	}
-	return t.errseq
+	y.running = false
 }
 
-// closeErrseq is called when nothing is left to be synced by the descriptor, or when it has failed.
-func (t *streams) closeErrseq(e *durable.Errseq) {
-	t.mu.Lock()
-	open := t.errseq == e
-	if open {
-		t.errseq = nil
+// bytesDueLocked reports whether a sync by bytes is due.
+func (y *syncer) bytesDueLocked() bool {
+	limit := int64(y.policy.Sync.Bytes)
+	return limit > 0 && y.unsynced >= limit
+}
+
+// syncBehindLocked is a durable step in the background: later calls return its failures. It reports
+// whether it has left names that are to be tried again.
+func (y *syncer) syncBehindLocked(targets []target) (left bool) {
+	failed, unnamed := map[*stream]bool{}, map[*stream]bool{}
+	for _, g := range targets {
+		failed[g.stream], unnamed[g.stream] = g.stream.failed != nil, g.stream.dirErr != nil
 	}
-	t.mu.Unlock()
-	if open && e != nil {
-		t.files.closeErrseq(e.Fd)
+	y.makeDurableLocked(context.Background(), targets)
+	for _, g := range targets {
+		s := g.stream
+		s.noteLocked(s.failed, failed[s])
+		if s.dirErr != nil && !unnamed[s] && s.unreported == nil {
+			s.unreported = s.dirErr
+		}
+		left = left || s.dirErr != nil
+		if s.failed != nil {
+			y.timer.Set(true) // try again in a while
+		}
 	}
+	y.restTargetsLocked(targets)
+	for _, names := range y.forgotten.names {
+		left = left || names.unopened
+	}
+	return left
 }

@@ -1,10 +1,11 @@
-package files
+package files_test
 
 import (
 	"context"
 	"fmt"
 	"testing"
 
+	"github.com/holdfast-go/holdfast/files"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
 	"github.com/holdfast-go/holdfast/internal/handles"
 )
@@ -16,23 +17,23 @@ func TestMarksTakeFewDescriptors(t *testing.T) {
 		for _, limit := range []int{handles.LeastHandles, 8, 16, 64} {
 			d := fault.NewDisk()
 			d.SetCap(limit)
-			f := newSet(d, Options{Policy: p, Handles: limit})
-			var files []Write
+			f := newSet(d, files.Options{Policy: p, Handles: limit})
+			var writes []files.Write
 			for i := range 40 {
 				path := fmt.Sprintf("directory%d/file", i%20)
 				d.MkdirAll(fmt.Sprintf("directory%d", i%20))
-				files = append(files, Write{Path: path, Data: []byte("new"), Mode: Replace})
+				writes = append(writes, files.Write{Path: path, Data: []byte("new"), Mode: files.Replace})
 			}
-			if _, err := f.WriteAll(context.Background(), one(files...)); err != nil {
+			if _, err := f.WriteAll(context.Background(), one(writes...)); err != nil {
 				t.Error(err)
 			}
-			for _, w := range files {
+			for _, w := range writes {
 				if _, err := f.WriteFile(context.Background(), w.Path, w.Data, w.Mode); err != nil {
 					t.Error(err)
 				}
 			}
 			marks := handles.FileMarks(limit)
-			if n := len(f.marks.All); n > marks {
+			if n := f.Marks(); n > marks {
 				t.Errorf("%d handles: %d marks", limit, n)
 			}
 			if n := d.Count(fault.DiskReadNames); marks > 0 && (n < 20 || n > 2*20) || marks == 0 && n != 0 {

@@ -7,31 +7,13 @@ import (
 	"maps"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/errjoin"
 	"github.com/holdfast-go/holdfast/internal/durable"
+	"github.com/holdfast-go/holdfast/internal/errjoin"
 	"github.com/holdfast-go/holdfast/internal/handles"
 	"github.com/holdfast-go/holdfast/internal/keyed"
 	"github.com/holdfast-go/holdfast/internal/retry"
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
-
-// A leftover is a file system with files that were closed unsynced, under sync=never.
-// Their paths are not kept: there may be any number of them.
-type leftover struct {
-	dir      string // of one of them
-	syncsAll bool
-	count    int   // of all files left so far, at the last one
-	failed   error // of the sync: final
-	// names is the directories in which such files were given names that were not durable yet.
-	names map[keyed.Key]leftNames
-}
-
-// leftNames is how many syncs of a directory, or of all, had failed before the first of its
-// names was given. A later failure was reported to its caller, and SyncAll does not repeat it.
-type leftNames struct {
-	dir    string
-	losses int
-}
 
 var errLeft = errors.New("files there were closed to make room before they were synced; use sync=close to have them synced first")
 
@@ -39,37 +21,37 @@ var errLeft = errors.New("files there were closed to make room before they were 
 // no longer syncs it. It is for sync=never.
 func (t *streams) leaveLocked(x *streamFile) {
 	s := x.stream
-	if s.durable == s.flushed && !s.nameless {
+	if s.durable == s.flushed && !s.dirUnsynced {
 		return
 	}
-	l := t.left[x.key.Device]
-	if _, ok := l.names[s.named.dir]; s.nameless && !ok {
+	l := t.forgotten.left[x.key.Device]
+	if _, ok := l.names[s.site.dir]; s.dirUnsynced && !ok {
 		if l.names == nil {
 			l.names = map[keyed.Key]leftNames{}
 		}
-		l.names[s.named.dir] = leftNames{s.dir, s.named.losses}
+		l.names[s.site.dir] = leftNames{s.dir, s.site.losses}
 	}
-	s.durable, s.nameless = s.flushed, true
-	t.forgotten++
-	l.dir, l.syncsAll, l.count = s.dir, x.syncsAll, t.forgotten
-	t.left[x.key.Device] = l
+	s.durable, s.dirUnsynced = s.flushed, true
+	t.forgotten.count++
+	l.dir, l.syncsAll, l.count = s.dir, x.syncsAll, t.forgotten.count
+	t.forgotten.left[x.key.Device] = l
 }
 
 // syncLeftLocked syncs the file systems on which files were left.
 func (t *streams) syncLeftLocked(ctx context.Context) error {
 	var errs []error
-	for device, l := range t.left {
+	for device, l := range t.forgotten.left {
 		if l.failed == nil {
 			l.names = maps.Clone(l.names) // others may leave files meanwhile
 			t.mu.Unlock()
 			err := t.syncLeft(ctx, device, l)
 			t.mu.Lock()
-			if now := t.left[device]; err == nil && now.failed == nil && now.count == l.count {
-				delete(t.left, device)
+			if now := t.forgotten.left[device]; err == nil && now.failed == nil && now.count == l.count {
+				delete(t.forgotten.left, device)
 			}
 			errs = append(errs, err)
 		}
-		errs = append(errs, t.left[device].failed)
+		errs = append(errs, t.forgotten.left[device].failed)
 	}
 	return errjoin.Join(errs...)
 }
@@ -81,7 +63,7 @@ func (t *streams) syncLeft(ctx context.Context, device uint64, l leftover) error
 	if !l.syncsAll {
 		return failure(retry.OpSync, errLeft)
 	}
-	h := &t.files.handles
+	h := &t.handles
 	if err := h.Begin(ctx); err != nil {
 		return failure(opWait, err)
 	}
@@ -95,16 +77,16 @@ func (t *streams) syncLeft(ctx context.Context, device uint64, l leftover) error
 		h.ForgetDir(d)
 		return failure(retry.OpOpen, handles.Unreadable(l.dir, fs.ErrPermission))
 	}
-	err = t.files.names.Whole(device, func() error { return t.files.syncBy(d, func(fd int) error { return vfs.SyncAll(t.files.disk, fd) }) })
+	err = t.names.Whole(device, func() error { return t.syncBy(d, func(fd int) error { return vfs.SyncAll(t.disk, fd) }) })
 	for directory, n := range l.names {
-		if err != nil || t.files.names.Settled(directory, n.losses) == nil {
+		if err != nil || t.names.Settled(directory, n.losses) == nil {
 			delete(l.names, directory)
 		}
 	}
 	if err != nil {
 		err = failure(retry.OpSync, err)
 	} else {
-		t.files.countDoubt(d)
+		t.countDoubt(d)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -112,9 +94,9 @@ func (t *streams) syncLeft(ctx context.Context, device uint64, l leftover) error
 	for directory, n := range l.names { // those that are left have lost some
 		t.loseNamesLocked(n.dir, directory, durable.ErrDirLost)
 	}
-	if now := t.left[device]; err != nil {
+	if now := t.forgotten.left[device]; err != nil {
 		now.failed = err
-		t.left[device] = now
+		t.forgotten.left[device] = now
 	}
 	return nil
 }

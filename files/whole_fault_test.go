@@ -1,4 +1,4 @@
-package files
+package files_test
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/files"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
 	"github.com/holdfast-go/holdfast/internal/temporary"
 )
@@ -22,18 +23,18 @@ import (
 // already, in two directories.
 type scene struct {
 	disk  *fault.Disk
-	mode  Mode
+	mode  files.Mode
 	sync  holdfast.Sync
-	files []Write
+	files []files.Write
 	old   map[string][]byte
 	leads map[string]string // where paths lead that are links or mounted files
 
-	beside []Write // what another Set writes meanwhile
+	beside []files.Write // what another Set writes meanwhile
 
 	mayLeave bool // temporary files
 }
 
-func newScene(t *testing.T, mode Mode, sync holdfast.Sync, n int) *scene {
+func newScene(t *testing.T, mode files.Mode, sync holdfast.Sync, n int) *scene {
 	t.Helper()
 	s := &scene{disk: fault.NewDisk(), mode: mode, sync: sync, old: map[string][]byte{}}
 	for _, dir := range []string{"a", "b"} {
@@ -43,13 +44,13 @@ func newScene(t *testing.T, mode Mode, sync holdfast.Sync, n int) *scene {
 	}
 	for i := range n {
 		p := fmt.Sprintf("/%c/file%d", 'a'+i%2, i)
-		if mode != Create && i%4 < 2 {
+		if mode != files.Create && i%4 < 2 {
 			s.old[p] = fmt.Appendf(nil, "what was in %d", i)
 			if err := s.disk.WriteFile(p, s.old[p], 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}
-		s.files = append(s.files, Write{Path: p, Data: fmt.Appendf(nil, "what comes into %d", i), Mode: mode})
+		s.files = append(s.files, files.Write{Path: p, Data: fmt.Appendf(nil, "what comes into %d", i), Mode: mode})
 	}
 	return s
 }
@@ -57,7 +58,7 @@ func newScene(t *testing.T, mode Mode, sync holdfast.Sync, n int) *scene {
 // newMaze is a scene with more files, which are reached by links to another directory and
 // another file system, of files and of names. Unless they are replaced, it has mounted
 // files too. Another Files writes in the same directories.
-func newMaze(t *testing.T, mode Mode, sync holdfast.Sync, n int) *scene {
+func newMaze(t *testing.T, mode files.Mode, sync holdfast.Sync, n int) *scene {
 	t.Helper()
 	s := newScene(t, mode, sync, n)
 	s.leads = map[string]string{}
@@ -71,7 +72,7 @@ func newMaze(t *testing.T, mode Mode, sync holdfast.Sync, n int) *scene {
 	must(s.disk.Mount("/m"))
 	for i := range 6 {
 		p, target := fmt.Sprintf("/a/way%d", i), fmt.Sprintf("/%c/real%d", "cm"[i%2], i)
-		if mode == Create || i >= 4 && mode == Replace {
+		if mode == files.Create || i >= 4 && mode == files.Replace {
 			continue // which refuse them
 		}
 		if i < 2 || i >= 4 {
@@ -84,10 +85,10 @@ func newMaze(t *testing.T, mode Mode, sync holdfast.Sync, n int) *scene {
 			must(s.disk.Bind(target, p))
 		}
 		s.leads[p] = target
-		s.files = append(s.files, Write{Path: p, Data: fmt.Appendf(nil, "what comes into way %d", i), Mode: mode})
+		s.files = append(s.files, files.Write{Path: p, Data: fmt.Appendf(nil, "what comes into way %d", i), Mode: mode})
 	}
 	for i := range 3 {
-		s.beside = append(s.beside, Write{Path: fmt.Sprintf("/%c/beside%d", "acm"[i], i), Data: []byte("x")})
+		s.beside = append(s.beside, files.Write{Path: fmt.Sprintf("/%c/beside%d", "acm"[i], i), Data: []byte("x")})
 	}
 	return s
 }
@@ -100,20 +101,20 @@ func (s *scene) file(m *fault.Image, path string) (data []byte, there bool) {
 	return m.File(path)
 }
 
-func (s *scene) options() Options {
-	return Options{Policy: holdfast.Policy{Sync: s.sync}, Workers: 2, Handles: 8}
+func (s *scene) options() files.Options {
+	return files.Options{Policy: holdfast.Policy{Sync: s.sync}, Workers: 2, Handles: 8}
 }
 
 // after returns what a file holds when n of its bytes are written.
-func (s *scene) after(f Write, n int64) []byte {
-	if s.mode == Append {
+func (s *scene) after(f files.Write, n int64) []byte {
+	if s.mode == files.Append {
 		return append(bytes.Clone(s.old[f.Path]), f.Data[:n]...)
 	}
 	return f.Data[:n]
 }
 
 // judge holds the results to the images, and to nothing else.
-func (s *scene) judge(results *Results, err error) error {
+func (s *scene) judge(results *files.Results, err error) error {
 	if results.Len() != len(s.files) {
 		return fmt.Errorf("%d results for %d files", results.Len(), len(s.files))
 	}
@@ -134,7 +135,7 @@ func (s *scene) judge(results *Results, err error) error {
 	return s.judgePower(results)
 }
 
-func (s *scene) judgeOne(f Write, r Result, shown *fault.Image) error {
+func (s *scene) judgeOne(f files.Write, r files.Result, shown *fault.Image) error {
 	now, there := s.file(shown, f.Path)
 	old, wasThere := s.old[f.Path]
 	want := holdfast.OutcomeDurable
@@ -149,7 +150,7 @@ func (s *scene) judgeOne(f Write, r Result, shown *fault.Image) error {
 	case r.Err != nil && r.Outcome == want:
 		return errors.New("has an error")
 	}
-	var e *Error
+	var e *files.Error
 	if r.Err != nil && (!errors.As(r.Err, &e) || e.Outcome != r.Outcome || e.Offset != r.Bytes || e.Path != r.Path) {
 		return errors.New("the error does not say what the result says")
 	}
@@ -174,7 +175,7 @@ func (s *scene) judgeOne(f Write, r Result, shown *fault.Image) error {
 }
 
 // judgePower looks at what several power cuts leave.
-func (s *scene) judgePower(results *Results) error {
+func (s *scene) judgePower(results *files.Results) error {
 	for seed := range uint64(12) {
 		image := s.disk.PowerCut(rand.New(rand.NewPCG(seed, 1)))
 		for i, r := range results.All() {
@@ -184,10 +185,10 @@ func (s *scene) judgePower(results *Results) error {
 				return fmt.Errorf("%s is durable, and after a power cut it holds %q", f.Path, left)
 			}
 			old, wasThere := s.old[f.Path]
-			if s.mode == Replace && s.sync.Mode != holdfast.SyncNever && there && !bytes.Equal(left, f.Data) && !(wasThere && bytes.Equal(left, old)) {
+			if s.mode == files.Replace && s.sync.Mode != holdfast.SyncNever && there && !bytes.Equal(left, f.Data) && !(wasThere && bytes.Equal(left, old)) {
 				return fmt.Errorf("%s is replaced (%v), and after a power cut it holds %q", f.Path, r.Outcome, left)
 			}
-			if s.mode == Replace && s.sync.Mode != holdfast.SyncNever && wasThere && !there {
+			if s.mode == files.Replace && s.sync.Mode != holdfast.SyncNever && wasThere && !there {
 				return fmt.Errorf("%s is replaced, and after a power cut it is gone", f.Path)
 			}
 		}
@@ -196,7 +197,7 @@ func (s *scene) judgePower(results *Results) error {
 }
 
 // run writes the scene's files, closes and judges.
-func (s *scene) run(t *testing.T, o Options) (*Results, error) {
+func (s *scene) run(t *testing.T, o files.Options) (*files.Results, error) {
 	t.Helper()
 	f := newSet(s.disk, o)
 	s.disk.SetCap(o.Handles)
@@ -204,8 +205,8 @@ func (s *scene) run(t *testing.T, o Options) (*Results, error) {
 	if len(s.beside) > 0 {
 		s.disk.SetCap(2 * o.Handles)
 		other := newSet(s.disk, o)
-		other.names = f.names // as those of the kernel are
-		done := make(chan *Results)
+		other.SharesKernel(f)
+		done := make(chan *files.Results)
 		go func() {
 			results, _ := other.WriteAll(context.Background(), one(s.beside...))
 			done <- results
@@ -233,7 +234,7 @@ func (s *scene) run(t *testing.T, o Options) (*Results, error) {
 }
 
 var (
-	wholeModes = []Mode{Create, Truncate, Append, Replace}
+	wholeModes = []files.Mode{files.Create, files.Truncate, files.Append, files.Replace}
 	wholeSyncs = []holdfast.Sync{{Mode: holdfast.SyncNever}, {Mode: holdfast.SyncEach}, {Mode: holdfast.SyncGroup}}
 )
 
@@ -274,7 +275,7 @@ func TestEveryFailureIsReported(t *testing.T) {
 }
 
 // underFault reports whether every result is right.
-func underFault(t *testing.T, mode Mode, sync holdfast.Sync, all bool, x fault.DiskFault) bool {
+func underFault(t *testing.T, mode files.Mode, sync holdfast.Sync, all bool, x fault.DiskFault) bool {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		defer func() {
@@ -283,7 +284,7 @@ func underFault(t *testing.T, mode Mode, sync holdfast.Sync, all bool, x fault.D
 			}
 		}()
 		s := newMaze(t, mode, sync, 4)
-		if mode == Replace && x.Op == fault.DiskStat && x.Err == syscall.ENOENT {
+		if mode == files.Replace && x.Op == fault.DiskStat && x.Err == syscall.ENOENT {
 			s = newScene(t, mode, sync, 6) // a link that Stat does not find is replaced itself
 		}
 		s.disk.SetSyncsAll("/", all)

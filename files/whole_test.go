@@ -1,4 +1,4 @@
-package files
+package files_test
 
 import (
 	"context"
@@ -11,11 +11,12 @@ import (
 	"testing"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/files"
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
 
 // filesOn returns a Set that the test closes.
-func filesOn(t *testing.T, d vfs.Disk, o Options) *Set {
+func filesOn(t *testing.T, d vfs.Disk, o files.Options) *files.Set {
 	t.Helper()
 	if err := o.Validate(); err != nil {
 		t.Fatal(err)
@@ -30,9 +31,9 @@ func filesOn(t *testing.T, d vfs.Disk, o Options) *Set {
 }
 
 // realFiles returns a Set on the real disk.
-func realFiles(t *testing.T, o Options) *Set {
+func realFiles(t *testing.T, o files.Options) *files.Set {
 	t.Helper()
-	f, err := New(o)
+	f, err := files.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,22 +58,22 @@ func holdsOnDisk(t *testing.T, path, want string) {
 
 func TestEachModeDoesWhatItSays(t *testing.T) {
 	for _, p := range wholePolicies {
-		f := realFiles(t, Options{Policy: p})
+		f := realFiles(t, files.Options{Policy: p})
 		want := holdfast.OutcomeDurable
 		if p.Sync.Mode == holdfast.SyncNever {
 			want = holdfast.OutcomeWritten
 		}
-		check := func(mode Mode, old, now string, wantErr error, batch bool) {
+		check := func(mode files.Mode, old, now string, wantErr error, batch bool) {
 			t.Helper()
 			path := filepath.Join(t.TempDir(), "a")
 			if old != "" {
 				os.WriteFile(path, []byte(old), 0o640)
 			}
-			var r Result
+			var r files.Result
 			var err error
 			if batch {
-				var all *Results
-				all, err = f.WriteAll(context.Background(), one(Write{Path: path, Data: []byte("new"), Mode: mode}))
+				var all *files.Results
+				all, err = f.WriteAll(context.Background(), one(files.Write{Path: path, Data: []byte("new"), Mode: mode}))
 				for _, r = range all.All() {
 				}
 			} else {
@@ -87,20 +88,20 @@ func TestEachModeDoesWhatItSays(t *testing.T) {
 			}
 		}
 		for _, batch := range []bool{false, true} {
-			check(Create, "", "new", nil, batch)
-			check(Create, "old file", "old file", fs.ErrExist, batch)
-			check(Truncate, "", "new", nil, batch)
-			check(Truncate, "old file", "new", nil, batch)
-			check(Append, "", "new", nil, batch)
-			check(Append, "old file", "old filenew", nil, batch)
-			check(Replace, "", "new", nil, batch)
-			check(Replace, "old file", "new", nil, batch)
+			check(files.Create, "", "new", nil, batch)
+			check(files.Create, "old file", "old file", fs.ErrExist, batch)
+			check(files.Truncate, "", "new", nil, batch)
+			check(files.Truncate, "old file", "new", nil, batch)
+			check(files.Append, "", "new", nil, batch)
+			check(files.Append, "old file", "old filenew", nil, batch)
+			check(files.Replace, "", "new", nil, batch)
+			check(files.Replace, "old file", "new", nil, batch)
 		}
 	}
 }
 
-func one(w ...Write) iter.Seq[Write] {
-	return func(yield func(Write) bool) {
+func one(w ...files.Write) iter.Seq[files.Write] {
+	return func(yield func(files.Write) bool) {
 		for _, w := range w {
 			if !yield(w) {
 				return
@@ -111,19 +112,19 @@ func one(w ...Write) iter.Seq[Write] {
 
 func TestManyFilesAreAllWritten(t *testing.T) {
 	for _, p := range wholePolicies {
-		for _, mode := range []Mode{Create, Truncate, Append, Replace} {
-			f := realFiles(t, Options{Policy: p, Handles: 16})
+		for _, mode := range []files.Mode{files.Create, files.Truncate, files.Append, files.Replace} {
+			f := realFiles(t, files.Options{Policy: p, Handles: 16})
 			dir := t.TempDir()
-			var files []Write
+			var writes []files.Write
 			for i := range 300 {
-				files = append(files, Write{Path: fmt.Sprintf("%s/%d", dir, i), Data: []byte(fmt.Sprint("file ", i)), Mode: mode})
+				writes = append(writes, files.Write{Path: fmt.Sprintf("%s/%d", dir, i), Data: []byte(fmt.Sprint("file ", i)), Mode: mode})
 			}
-			results, err := f.WriteAll(context.Background(), one(files...))
+			results, err := f.WriteAll(context.Background(), one(writes...))
 			if err != nil || results.Len() != 300 {
 				t.Fatal(results.Len(), err)
 			}
 			for i, r := range results.All() {
-				if r.Path != files[i].Path || (p.Sync.Mode != holdfast.SyncNever) != (r.Outcome == holdfast.OutcomeDurable) {
+				if r.Path != writes[i].Path || (p.Sync.Mode != holdfast.SyncNever) != (r.Outcome == holdfast.OutcomeDurable) {
 					t.Fatalf("%v under %v: %+v", mode, p, r)
 				}
 				holdsOnDisk(t, r.Path, fmt.Sprint("file ", i))

@@ -3,6 +3,8 @@ package files
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,13 +15,18 @@ import (
 	"github.com/holdfast-go/holdfast/internal/keyed"
 	"github.com/holdfast-go/holdfast/internal/retry"
 	"github.com/holdfast-go/holdfast/internal/sys"
+	"github.com/holdfast-go/holdfast/internal/temporary"
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
 
-// A part is the files of a batch since its last durable step.
+// A part is the files of a batch since its last durable step. It knows what is to be synced and renamed, and does it.
+// Before makeDurable no worker may be at work.
 type part struct {
+	files   *Set
+	ctx     context.Context
+	era     int64
 	inSteps bool // there are such steps
-	files   int
+	count   int  // of files
 	bytes   int64
 	renames []*replacement // in the order in which they were given
 	// replaced is the paths of the first looked renames. Only files of other modes ask for it.
@@ -39,6 +46,18 @@ type pending struct {
 	result *record
 }
 
+// A replacement is a rename that a job leaves to its batch. The temporary
+// file is renamed when it is durable, in its turn in the queue of its path.
+type replacement struct {
+	pending
+	ticket    keyed.Ticket
+	place     *place          // where it is: if the result's path is a symbolic link, where that leads
+	base      sys.Name        // what it is to be named
+	temporary sys.Name        // how it is named; "" if it could not be written, or is gone
+	mark      *temporary.Mark // below which it has that name, or nil
+	old       sys.Stat        // the file that it replaces, if there is one
+}
+
 // A place is a directory with names that are not durable yet. It may have been closed
 // meanwhile: any descriptor of it syncs them.
 type place struct {
@@ -46,7 +65,10 @@ type place struct {
 	path string
 }
 
-func (p *part) init(s holdfast.Sync) {
+func (p *part) init(ctx context.Context, f *Set) {
+	p.files, p.ctx, p.era = f, ctx, f.era.Add(1)
+	p.step.Disk, p.step.Names = f.disk, f.names
+	s := f.options.Policy.Sync
 	p.inSteps = s.Mode != holdfast.SyncNever && s.Mode != holdfast.SyncEach
 	if p.inSteps && p.places == nil {
 		p.places = map[string]*place{}
@@ -64,19 +86,28 @@ func (p *part) replaces(path string) bool {
 	return p.replaced[path]
 }
 
-// syncModeIn returns how a file of this directory is made durable; b is nil for a Write. It is
+// A syncMode says by which sync a file becomes durable.
+type syncMode int8
+
+const (
+	unsynced syncMode = iota
+	alone             // it is synced, and then its directory, before the next
+	file              // it is synced, and its directory with the directories of the whole batch
+	together          // it is synced with all that is on its disk, at the end of the batch
+)
+
+// syncModeIn returns how a file of this directory is made durable; p is nil for a Write. It is
 // called before the file's first byte is written.
-func (f *Set) syncModeIn(b *batch, d *handles.Dir) syncMode {
+func (f *Set) syncModeIn(p *part, d *handles.Dir) syncMode {
 	switch sync := f.options.Policy.Sync; {
 	case sync.Mode == holdfast.SyncNever:
 		return unsynced
-	case sync.Mode == holdfast.SyncEach, b == nil:
+	case sync.Mode == holdfast.SyncEach, p == nil:
 		return alone
 	}
-	p := &b.part
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	x := b.placeLocked(d).Device
+	x := p.placeLocked(d).Device
 	if p.step.Takes(x, func() int { return f.openErrseq(d.Path, x.ID) }) {
 		return together
 	}
@@ -84,47 +115,14 @@ func (f *Set) syncModeIn(b *batch, d *handles.Dir) syncMode {
 	return file
 }
 
-// openErrseq opens a directory of a device. It returns -1 if that can't be, or if as
-// many are open as are set aside.
-func (f *Set) openErrseq(path string, device uint64) int {
-	select {
-	case f.watches <- struct{}{}:
-	default:
-		return -1
-	}
-	f.handles.Reserve()
-	fd := -1
-	if name, err := sys.NewName(path); err == nil {
-		if fd, err = f.disk.OpenDir(name); err != nil {
-			fd = -1
-		}
-	}
-	if fd >= 0 {
-		if is, err := f.disk.StatFD(fd); err == nil && is.Device == device {
-			return fd
-		}
-	}
-	f.closeErrseq(fd)
-	return -1
-}
-
-func (f *Set) closeErrseq(fd int) {
-	if fd >= 0 {
-		f.disk.Close(fd) // nothing was written to it
-	}
-	f.handles.Release()
-	<-f.watches
-}
-
 // placeLocked returns the place for a directory, before it is given a name.
-func (b *batch) placeLocked(d *handles.Dir) *place {
-	p := &b.part
+func (p *part) placeLocked(d *handles.Dir) *place {
 	at := p.places[d.Path]
 	if at == nil || at.Key != d.Key() {
 		at = &place{path: d.Path}
-		at.Key, at.Device, at.Since = d.Key(), p.step.Device(d.Is.Device), b.files.names.Losses(d.Key())
+		at.Key, at.Device, at.Since = d.Key(), p.step.Device(d.Is.Device), p.files.names.Losses(d.Key())
 		at.Sync = func() error {
-			return b.inPlace(at, func(d *handles.Dir, _ *retry.Tries) error { return b.files.syncDir(d) })
+			return p.inPlace(at, func(d *handles.Dir, _ *retry.Tries) error { return p.files.syncDir(d) })
 		}
 		at.Device.Allowed, at.Device.NoJournal = d.SyncsAll && !d.LacksJournal, d.LacksJournal
 		p.places[d.Path] = at
@@ -132,12 +130,11 @@ func (b *batch) placeLocked(d *handles.Dir) *place {
 	return at
 }
 
-// written takes a file that is written and closed.
-func (b *batch) written(r *record, d *handles.Dir, m syncMode) {
-	p := &b.part
+// wrote takes a file that is written and closed.
+func (p *part) wrote(r *record, d *handles.Dir, m syncMode) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	at := b.placeLocked(d)
+	at := p.placeLocked(d)
 	p.written = append(p.written, pending{at.file(m), r})
 	p.step.Named(&at.Place)
 }
@@ -152,18 +149,16 @@ func (at *place) file(m syncMode) (f durable.File) {
 }
 
 // makeDurable makes all files durable that were given so far.
-func (b *batch) makeDurable() {
-	b.drain()
-	p := &b.part
-	if b.ctx.Err() != nil {
-		b.abandon(context.Cause(b.ctx))
+func (p *part) makeDurable() {
+	if p.ctx.Err() != nil {
+		p.abandon(context.Cause(p.ctx))
 		return
 	}
 	began := time.Now()
 	p.step.Run(p.pending, func() {
 		for _, r := range p.renames {
 			if r.temporary != "" {
-				b.rename(r)
+				p.rename(r)
 			}
 		}
 	})
@@ -175,8 +170,8 @@ func (b *batch) makeDurable() {
 			r.settle()
 		}
 	}
-	if log := b.files.options.Logger; log != nil && p.inSteps && p.files > 0 {
-		log.Debug("batch", "files", p.files, "bytes", p.bytes, "elapsed", time.Since(began))
+	if log := p.files.options.Logger; log != nil && p.inSteps && p.count > 0 {
+		log.Debug("batch", "files", p.count, "bytes", p.bytes, "elapsed", time.Since(began))
 	}
 	p.reset()
 }
@@ -196,43 +191,43 @@ func (p *part) pending(yield func(*durable.File) bool) {
 }
 
 // syncAll syncs a whole file system for the step.
-func (b *batch) syncAll(errseq int) error {
-	b.files.jobs.syncs.Add(1)
-	return vfs.SyncAll(b.files.disk, errseq)
+func (p *part) syncAll(errseq int) error {
+	p.files.whole.syncs.Add(1)
+	return vfs.SyncAll(p.files.disk, errseq)
 }
 
 // rename gives a temporary file its name, if its bytes are durable, or removes it.
-func (b *batch) rename(r *replacement) {
-	b.files.turns.Join(keyed.Key{Path: r.result.path}, &r.ticket)
-	defer b.files.turns.Leave(&r.ticket)
-	defer b.files.marks.GiveBack(r.mark)
+func (p *part) rename(r *replacement) {
+	p.files.turns.Join(keyed.Key{Path: r.result.path}, &r.ticket)
+	defer p.files.turns.Leave(&r.ticket)
+	defer p.files.marks.GiveBack(r.mark)
 	op, err := retry.OpSync, r.Err
 	if err == nil {
-		op, err = retry.OpRename, b.files.turns.Await(b.ctx, &r.ticket)
+		op, err = retry.OpRename, p.files.turns.Await(p.ctx, &r.ticket)
 	}
 	if err == nil {
-		err = b.inPlace(r.place, func(d *handles.Dir, t *retry.Tries) error {
-			return b.files.rename(b.ctx, t, d, r.temporary, r.base, r.old)
+		err = p.inPlace(r.place, func(d *handles.Dir, t *retry.Tries) error {
+			return p.files.rename(p.ctx, t, d, r.temporary, r.base, r.old)
 		})
 	}
 	if err != nil {
-		b.takeBack(r, op, err)
+		p.takeBack(r, op, err)
 		return
 	}
 	r.result.outcome = holdfast.OutcomeWritten
-	b.part.step.Named(r.Place)
+	p.step.Named(r.Place)
 }
 
 // inPlace calls do with a directory of the batch open. It goes on when ctx has ended:
 // do asks for that.
-func (b *batch) inPlace(at *place, do func(d *handles.Dir, t *retry.Tries) error) error {
-	f, ctx := b.files, context.WithoutCancel(b.ctx)
+func (p *part) inPlace(at *place, do func(d *handles.Dir, t *retry.Tries) error) error {
+	f, ctx := p.files, context.WithoutCancel(p.ctx)
 	if err := f.handles.Begin(ctx); err != nil {
 		return err
 	}
 	defer f.handles.End()
 	for t := f.tries(at.path); ; {
-		d, err := f.handles.UseDir(at.path, b.era)
+		d, err := f.handles.UseDir(at.path, p.era)
 		if err == nil {
 			defer f.handles.Rest(&d.Handle)
 			t.Progress()
@@ -241,7 +236,7 @@ func (b *batch) inPlace(at *place, do func(d *handles.Dir, t *retry.Tries) error
 			}
 			return do(d, &t)
 		}
-		if !t.Again(b.ctx, retry.OpOpen, &err) {
+		if !t.Again(p.ctx, retry.OpOpen, &err) {
 			return err
 		}
 	}
@@ -250,9 +245,9 @@ func (b *batch) inPlace(at *place, do func(d *handles.Dir, t *retry.Tries) error
 // takeBack removes a temporary file that is not to be renamed, and reports why. It adds to that
 // if the file stays: where its directory can't be opened any more, is another by now, or does
 // not let us.
-func (b *batch) takeBack(r *replacement, op retry.Op, why error) {
-	err := b.inPlace(r.place, func(d *handles.Dir, _ *retry.Tries) error {
-		return b.files.discard(d.Fd, r.temporary)
+func (p *part) takeBack(r *replacement, op retry.Op, why error) {
+	err := p.inPlace(r.place, func(d *handles.Dir, _ *retry.Tries) error {
+		return p.files.discard(d.Fd, r.temporary)
 	})
 	why = stillThere(why, err, r.temporary)
 	r.temporary = ""
@@ -273,12 +268,11 @@ func (x *pending) settle() {
 }
 
 // abandon leaves the files as they are, and removes the temporary ones.
-func (b *batch) abandon(cause error) {
-	p := &b.part
+func (p *part) abandon(cause error) {
 	for _, r := range p.renames {
 		if r.temporary != "" {
-			b.takeBack(r, retry.OpRename, cause)
-			b.files.marks.GiveBack(r.mark)
+			p.takeBack(r, retry.OpRename, cause)
+			p.files.marks.GiveBack(r.mark)
 		}
 	}
 	for _, x := range p.written {
@@ -290,7 +284,7 @@ func (b *batch) abandon(cause error) {
 
 // reset begins the next part.
 func (p *part) reset() {
-	p.files, p.bytes = 0, 0
+	p.count, p.bytes = 0, 0
 	clear(p.renames)
 	clear(p.written)
 	clear(p.places)
@@ -300,4 +294,49 @@ func (p *part) reset() {
 	p.waits.Store(false)
 }
 
-var errDirMoved = errors.New("the directory was moved away meanwhile, and another is at its path")
+// renameLater takes a temporary file that is written and closed.
+func (p *part) renameLater(r *replacement, d *handles.Dir, m syncMode) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r.place = p.placeLocked(d)
+	r.File, r.Renames = r.place.file(m), true
+}
+
+// discard removes a temporary file, unless it is gone.
+func (f *Set) discard(dir int, temporary sys.Name) error {
+	err := f.disk.Remove(dir, temporary)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// stillThere adds to the error of a replacement that its temporary file stays, if it can't be
+// removed.
+func stillThere(err, failed error, temporary sys.Name) error {
+	if failed == nil {
+		return err
+	}
+	return fmt.Errorf("%w; %s is left in that directory", err, temporary)
+}
+
+// rename puts a temporary file in the place of the old one.
+func (f *Set) rename(ctx context.Context, t *retry.Tries, in *handles.Dir, temporary, base sys.Name, old sys.Stat) error {
+	key := keyed.Key{Device: old.Device, Inode: old.Inode}
+	for {
+		f.open.renaming(key, 1)
+		err := f.disk.Rename(in.Fd, temporary, base)
+		if err == nil && old.Inode != 0 {
+			f.open.stale(key)
+		}
+		f.open.renaming(key, -1)
+		if err == nil {
+			break
+		}
+		if !t.Again(ctx, retry.OpRename, &err) {
+			return err
+		}
+	}
+	t.Progress()
+	return nil
+}
