@@ -24,7 +24,7 @@ import (
 	"github.com/holdfast-go/holdfast/wal"
 )
 
-var update = flag.Bool("update", false, "rewrite the generated parts of README.md")
+var update = flag.Bool("update", false, "rewrite the generated parts of README.md, and tidy the modules")
 
 // goDirs returns the directories of all modules here that hold Go code.
 func goDirs(t *testing.T) (dirs []string) {
