@@ -150,14 +150,16 @@ func (t *streams) makeRoomLocked(ctx context.Context) (bool, error) {
 	}
 	if s := t.stuck.idleLocked(); s != nil && t.flights == 0 {
 		s.users++
-		t.background.Go(func() {
+		t.background.Add(1)
+		go func() {
+			defer t.background.Done()
 			t.mu.Lock()
 			defer t.mu.Unlock()
 			if t.flights == 0 && !s.busy && s.failed != nil {
 				t.flushBehindLocked(context.Background(), s)
 			}
 			t.restLocked(s)
-		})
+		}()
 	}
 	return false, nil
 }

@@ -266,7 +266,11 @@ func (t *streams) shutLocked(ctx context.Context, x *streamFile) error {
 	if ctx.Done() == nil {
 		t.letGo(x)
 	} else {
-		t.background.Go(func() { t.letGo(x) })
+		t.background.Add(1)
+		go func() {
+			defer t.background.Done()
+			t.letGo(x)
+		}()
 	}
 	if err := x.awaitDrop(ctx); err != nil {
 		return appendError(x.stream.given, opWait, err)

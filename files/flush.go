@@ -84,13 +84,15 @@ func (t *streams) flushStepLocked(ctx context.Context, s *stream) error {
 	t.ended.wakeLocked()
 	t.due.armLocked()
 	if t.overLocked(s) {
-		t.background.Go(func() { // what came meanwhile
+		t.background.Add(1)
+		go func() { // what came meanwhile
+			defer t.background.Done()
 			t.mu.Lock()
 			defer t.mu.Unlock()
 			if t.overLocked(s) {
 				t.flushBehindLocked(context.Background(), s)
 			}
-		})
+		}()
 	}
 	t.tidyLocked(s)
 	if fail != nil {

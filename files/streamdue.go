@@ -71,7 +71,11 @@ func (d *dueFlushes) startLocked() {
 		return
 	}
 	d.workers++
-	t.background.Go(d.run)
+	t.background.Add(1)
+	go func() {
+		defer t.background.Done()
+		d.run()
+	}()
 }
 
 // run flushes what is due until nothing is.
@@ -103,7 +107,11 @@ func (t *streams) startSyncsLocked() {
 		return
 	}
 	t.syncing = true
-	t.background.Go(t.runSyncs)
+	t.background.Add(1)
+	go func() {
+		defer t.background.Done()
+		t.runSyncs()
+	}()
 }
 
 // runSyncs syncs until nothing is due. When time is due it makes durable what is accepted,

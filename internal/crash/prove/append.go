@@ -49,13 +49,15 @@ func (all *catalogue) append() {
 				errs := make([]error, writers)
 				var group sync.WaitGroup
 				for i := range errs {
-					group.Go(func() {
+					group.Add(1)
+					go func() {
+						defer group.Done()
 						mine := streams[i*appendPaths:][:appendPaths]
 						pick := r.random(uint32(1<<20 + i))
 						for made := 0; errs[i] == nil && r.more(3*writers*made/appendPaths); made++ {
 							errs[i] = r.appends(set, mine, mine[pick.IntN(len(mine))*pick.IntN(2)], pick.IntN(400))
 						}
-					})
+					}()
 				}
 				group.Wait()
 				err = errors.Join(errs...)

@@ -92,11 +92,13 @@ func (c control) replacing(writers int, step func(r *Run, tmp, path string, data
 			errs := make([]error, writers)
 			var group sync.WaitGroup
 			for first := range writers {
-				group.Go(func() {
+				group.Add(1)
+				go func() {
+					defer group.Done()
 					for made := first; errs[first] == nil && r.more(made); made += writers {
 						errs[first] = r.replaced(uint32(made%names), made, step)
 					}
-				})
+				}()
 			}
 			group.Wait()
 			return errors.Join(errs...)

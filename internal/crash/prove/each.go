@@ -32,7 +32,9 @@ func (all *catalogue) each() {
 			errs := make([]error, writers)
 			var group sync.WaitGroup
 			for writer := range writers {
-				group.Go(func() {
+				group.Add(1)
+				go func() {
+					defer group.Done()
 					random := r.random(uint32(writer))
 					for made := 0; errs[writer] == nil && r.more(30*made); made++ {
 						id, n := uint32(writer*paths+made%paths), uint64(r.Number+1)<<32|uint64(made+1)
@@ -51,7 +53,7 @@ func (all *catalogue) each() {
 							r.Pause(random)
 						}
 					}
-				})
+				}()
 			}
 			group.Wait()
 			return errors.Join(errors.Join(errs...), set.Close())

@@ -62,7 +62,9 @@ func (r *Run) onLog(writers int) (err error) {
 	for id := range writers {
 		s := r.stream(uint32(id), uint64(len(there.ends[uint32(id)])))
 		streams[id] = s
-		group.Go(func() {
+		group.Add(1)
+		go func() {
+			defer group.Done()
 			for errs[id] == nil && r.more(s.made) {
 				s.buf = append(s.record(), '\n') // Open ends a torn record with it
 				if _, errs[id] = f.Write(s.buf); errs[id] != nil {
@@ -76,7 +78,7 @@ func (r *Run) onLog(writers int) (err error) {
 			if !never { // a sync that no call waited for may have failed, or that of another goroutine
 				errs[id] = errors.Join(errs[id], durable(s))
 			}
-		})
+		}()
 	}
 	group.Wait()
 	errs[writers] = f.Close()

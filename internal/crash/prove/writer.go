@@ -140,13 +140,15 @@ func (r *Run) onWriter(writers int, step func(*holdfast.Writer, *stream) error) 
 	for id := range writers {
 		s := r.stream(uint32(id), next[id])
 		streams[id] = s
-		group.Go(func() {
+		group.Add(1)
+		go func() {
+			defer group.Done()
 			for errs[id] == nil && r.more(s.made) {
 				if errs[id] = step(w, s); s.made > len(s.ends) {
 					s.ends = append(s.ends, w.Written())
 				}
 			}
-		})
+		}()
 	}
 	group.Wait()
 	for _, e := range errs {
