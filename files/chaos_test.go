@@ -15,6 +15,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/fault"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
 // A crowd is goroutines that use one Set in every way at once. Each record that one
@@ -36,6 +37,7 @@ type crowd struct {
 // a disk that fails in seeded ways. Every record that was acknowledged is there once and
 // in its goroutine's order, others at most once, and none in parts.
 func TestCrowdOnADiskThatFails(t *testing.T) {
+	isolate.Once(t, isolate.Ordinary)
 	policies := append(appendPolicies(), holdfast.Policy{Buffer: 100, FlushEvery: 10 * time.Millisecond, Sync: holdfast.SyncEvery(30 * time.Millisecond)})
 	seeds := uint64(3)
 	if testing.Short() {

@@ -10,11 +10,13 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/holdfast-go/holdfast/internal/isolate"
 	"github.com/holdfast-go/holdfast/internal/terminaltest"
 )
 
 // TestLiveStopsByAKeyAndKeeps runs bench on a terminal of its own, and stops it when a round is drawn.
 func TestLiveStopsByAKeyAndKeeps(t *testing.T) {
+	isolate.Once(t)
 	check := func(name string, code int, stop func(c *exec.Cmd, controller *os.File) error) {
 		t.Run(name, func(t *testing.T) {
 			self, err := os.Executable()
