@@ -128,6 +128,7 @@ func (v *failingVolume) after() string {
 // directory. All four answer a later fsync by OK, and the name is missing after a power
 // cut.
 func TestNoNameIsDurableWhoseDirectorysSyncFailedElsewhere(t *testing.T) {
+	isolate.Once(t, isolate.Race)
 	for kind := range failingKinds {
 		t.Run(kind, func(t *testing.T) {
 			isolate.Mounts(t, func(t *testing.T) {

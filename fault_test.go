@@ -175,6 +175,7 @@ func (c faultRun) source(purpose string) *rand.Rand {
 // TestFaultMatrix runs every policy with every kind of fault at every call that
 // a workload of concurrent goroutines makes, and judges each by the ledger.
 func TestFaultMatrix(t *testing.T) {
+	isolate.Once(t, isolate.Ordinary)
 	start := time.Now()
 	defer func() { faultElapsed.Store(int64(time.Since(start))) }()
 	if *faultCase != "" {

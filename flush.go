@@ -3,9 +3,9 @@ package holdfast
 import (
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/bufpool"
 	"github.com/holdfast-go/holdfast/internal/deadline"
 	"github.com/holdfast-go/holdfast/internal/spin"
-	"github.com/holdfast-go/holdfast/internal/weakbuf"
 )
 
 // A fill is the block that Writes fill: accepted bytes that no flush has taken yet. The
@@ -84,19 +84,19 @@ func (w *Writer) makeRoomLocked(n int) error {
 
 // growLocked gives fill a block of at least need bytes. It allocates without the lock.
 func (w *Writer) growLocked(need int) {
-	size := min(weakbuf.Size(max(need, 4*len(w.fill.buf), w.flush.last)), int(w.policy.Buffer))
-	block := weakbuf.Get(size)
+	size := min(bufpool.Size(max(need, 4*len(w.fill.buf), w.flush.last)), int(w.policy.Buffer))
+	block := bufpool.Get(size)
 	if block == nil {
 		w.mu.Unlock()
 		block = make([]byte, size)
 		w.mu.Lock()
 	}
 	if len(w.fill.buf) >= size { // another call was faster
-		weakbuf.Put(block)
+		bufpool.Put(block)
 		return
 	}
 	copy(block, w.fill.buf[:w.fill.pos])
-	weakbuf.Put(w.fill.buf)
+	bufpool.Put(w.fill.buf)
 	w.fill.buf = block
 }
 
@@ -178,7 +178,7 @@ func (w *Writer) writeOutLocked(again bool) (err error) {
 		f.flushing = false
 		f.flushed += int64(n)
 		if f.out = f.out[n:]; len(f.out) == 0 {
-			weakbuf.Put(f.block)
+			bufpool.Put(f.block)
 			f.out, f.block = nil, nil
 		}
 		if f.stuck = err != nil && len(f.out) > 0; err != nil {

@@ -1,5 +1,6 @@
 module github.com/holdfast-go/holdfast
 
-go 1.25.0
+// os.Root (directories of ours that strangers can reach) holds it here.
+go 1.24.0
 
-require golang.org/x/sys v0.47.0
+require golang.org/x/sys v0.30.0

@@ -3,9 +3,9 @@ module github.com/holdfast-go/holdfast/cmd
 go 1.25.0
 
 require (
-	github.com/holdfast-go/holdfast v0.1.0
 	github.com/HdrHistogram/hdrhistogram-go v1.4.0
 	github.com/cavaliergopher/cpio v1.0.1
+	github.com/holdfast-go/holdfast v0.1.0
 	github.com/jedib0t/go-pretty/v6 v6.8.3
 	github.com/rogpeppe/go-internal v1.14.1
 	github.com/spf13/cobra v1.10.2

@@ -75,7 +75,11 @@ func (t *copyTree) moreWorkers(n int) {
 	defer t.mu.Unlock()
 	for ; t.workers < min(n, t.most); t.workers++ {
 		t.busy++
-		t.all.Go(t.work)
+		t.all.Add(1)
+		go func() {
+			defer t.all.Done()
+			t.work()
+		}()
 	}
 }
 

@@ -156,14 +156,16 @@ func (f *flusher) retryStuckLocked() {
 		return
 	}
 	s.users++
-	f.background.Go(func() {
+	f.background.Add(1)
+	go func() {
+		defer f.background.Done()
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		if f.inFlight == 0 && !s.busy && s.failed != nil {
 			f.flushBehindLocked(context.Background(), s)
 		}
 		f.restLocked(s)
-	})
+	}()
 }
 
 // readyLocked returns why the stream accepts nothing now. If its last flush failed
@@ -251,13 +253,16 @@ func (f *flusher) flushStepLocked(ctx context.Context, s *stream) error {
 	f.ended.wakeLocked()
 	f.armLocked()
 	if f.overLocked(s) {
-		f.background.Go(func() { // what came meanwhile
+		f.background.Add(1)
+		go func() {
+			defer f.background.Done()
+			// what came meanwhile
 			f.mu.Lock()
 			defer f.mu.Unlock()
 			if f.overLocked(s) {
 				f.flushBehindLocked(context.Background(), s)
 			}
-		})
+		}()
 	}
 	f.tidyLocked(s)
 	if fail != nil {

@@ -298,7 +298,11 @@ func (o *openFiles) shutLocked(ctx context.Context, x *streamFile) error {
 	if ctx.Done() == nil {
 		o.letGo(x)
 	} else {
-		o.background.Go(func() { o.letGo(x) })
+		o.background.Add(1)
+		go func() {
+			defer o.background.Done()
+			o.letGo(x)
+		}()
 	}
 	if err := x.awaitDrop(ctx); err != nil {
 		return appendError(x.stream.given, opWait, err)

@@ -45,7 +45,9 @@ func (f *File) tendOnceLocked() {
 		return
 	}
 	f.tending = true
-	f.background.Go(func() {
+	f.background.Add(1)
+	go func() {
+		defer f.background.Done()
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		for f.again && !f.closed {
@@ -55,7 +57,7 @@ func (f *File) tendOnceLocked() {
 			f.mu.Lock()
 		}
 		f.tending = false
-	})
+	}()
 }
 
 // errStopped ends a compression because the log is closed.

@@ -145,7 +145,11 @@ func (l *Log) settleLocked() {
 	l.clocksLocked()
 	if _, due := l.dueLocked(); due && !l.starting {
 		l.starting = true
-		l.background.Go(l.start)
+		l.background.Add(1)
+		go func() {
+			defer l.background.Done()
+			l.start()
+		}()
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/cmd/internal/cli"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 	"github.com/holdfast-go/holdfast/internal/volume"
 )
 
@@ -51,6 +52,7 @@ func nothingMounted(t *testing.T, dir string) {
 // TestBenchMakesFileSystemsAndRemovesThem runs on two that lie on the disk, cold: then
 // what was made is remounted in each trial.
 func TestBenchMakesFileSystemsAndRemovesThem(t *testing.T) {
+	isolate.Once(t)
 	skipWithout(t, "ext4,xfs")
 	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "results.jsonl")
 	shown, stderr := bench(t, "bench", "--dir", dir, "--allow-tmpfs", "--fs", "ext4,xfs", "--time", "1s", "--rounds", "1", "--writers", "1",
@@ -77,6 +79,7 @@ func TestBenchMakesFileSystemsAndRemovesThem(t *testing.T) {
 
 // TestInterruptRemovesFileSystems: so does a kill, once the run is taken up again.
 func TestInterruptRemovesFileSystems(t *testing.T) {
+	isolate.Once(t)
 	skipWithout(t, "tmpfs,ext4")
 	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "results.jsonl")
 	begin := func(args ...string) *child {

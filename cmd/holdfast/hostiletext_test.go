@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/holdfast-go/holdfast/cmd/internal/cli"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
 // hostileNames are what would set a terminal, forge a line, or turn text around.
@@ -99,6 +100,7 @@ func TestHostileNamesSetNoTerminal(t *testing.T) {
 
 // TestHostileResultsSetNoTerminal puts hostile texts into each string of results.
 func TestHostileResultsSetNoTerminal(t *testing.T) {
+	isolate.Once(t)
 	t.Parallel()
 	good := mustRead(t, "../internal/measure/result/testdata/version1.jsonl")
 	names := []string{"<script>alert(1)</script>a`b*c[d](e)|f", hostileNames[0] + hostileNames[3] + hostileNames[4] + hostileNames[6], hostileNames[1]}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
 // order returns the cells of each round in the order of the file.
@@ -23,6 +24,7 @@ func order(run result.Run) map[int][]string {
 // each round with every cell once, by its positions. Each round has an order of
 // its own that the seed decides. System calls are counted in the warm-up alone.
 func TestOrderOfExecutionIsAContract(t *testing.T) {
+	isolate.Once(t)
 	t.Parallel()
 	dir := t.TempDir()
 	measured := func(name string, args ...string) result.Run {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/cmd/internal/cli"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
 // A picture is what lies in some directories: each path with its kind, mode, size,
@@ -108,6 +109,7 @@ func plant(t *testing.T, dir, outside string) {
 // TestPlantedFilesAreUnharmed runs the command in the middle of them: to the end,
 // interrupted, and killed and taken up again.
 func TestPlantedFilesAreUnharmed(t *testing.T) {
+	isolate.Once(t)
 	t.Parallel()
 	dir, outside, directory := t.TempDir(), t.TempDir(), t.TempDir()
 	plant(t, dir, outside)

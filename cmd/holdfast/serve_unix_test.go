@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-go/holdfast/cmd/internal/cli"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
 // A serving child is holdfast serve in a process of its own, and the address that it has printed.
@@ -98,6 +99,7 @@ func TestServeEndsWithZeroWhenItIsInterrupted(t *testing.T) {
 // TestServeOutlivesBrowsersAndItsReader: a browser that goes away in the middle of a page, and a
 // reader of standard output that is gone (startServe's is), raise SIGPIPE.
 func TestServeOutlivesBrowsersAndItsReader(t *testing.T) {
+	isolate.Once(t)
 	skipIfIgnored(t, os.Interrupt)
 	dir := t.TempDir()
 	good := mustRead(t, "../internal/measure/result/testdata/version1.jsonl")

@@ -39,6 +39,7 @@ func needsGuest(t *testing.T) {
 // TestRunInsideGoesOnAfterAnInterruptAndAKill ends a run in the middle of a round, in
 // both ways, and lets it go on. Of what was killed, volumes --clean finds all.
 func TestRunInsideGoesOnAfterAnInterruptAndAKill(t *testing.T) {
+	isolate.Once(t)
 	needsGuest(t)
 	t.Parallel()
 	dir, file := isolate.DirInMemory(t), filepath.Join(t.TempDir(), "results.jsonl")

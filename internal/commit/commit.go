@@ -97,10 +97,12 @@ func (g *Group[W]) Do(ctx context.Context, b *Batch[W]) error {
 		if !mayLeave {
 			return g.run(b)
 		}
-		g.background.Go(func() {
+		g.background.Add(1)
+		go func() {
+			defer g.background.Done()
 			g.mu.Lock()
 			_ = g.run(b) // the calls of the batch return the error
-		})
+		}()
 	}
 	if b.over == nil {
 		b.over = make(chan struct{})

@@ -186,7 +186,9 @@ func Share(count, together int, end time.Time, do func(n int, long time.Duration
 	var stopped atomic.Bool
 	var group sync.WaitGroup
 	for range together {
-		group.Go(func() {
+		group.Add(1)
+		go func() {
+			defer group.Done()
 			for !stopped.Load() {
 				n := int(next.Add(1)) - 1
 				if n >= count {
@@ -197,7 +199,7 @@ func Share(count, together int, end time.Time, do func(n int, long time.Duration
 					stopped.Store(true)
 				}
 			}
-		})
+		}()
 	}
 	group.Wait()
 }

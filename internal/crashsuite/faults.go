@@ -136,7 +136,9 @@ func live(t *testing.T, o Opener, p holdfast.Policy, disk *fault.Disk, what stri
 				break
 			}
 			own := newLife(fmt.Sprint(what, stream))
-			all.Go(func() {
+			all.Add(1)
+			go func() {
+				defer all.Done()
 				for range 5 {
 					time.Sleep(own.pause())
 					_, err := r.give(1+stream, own.size())
@@ -144,7 +146,7 @@ func live(t *testing.T, o Opener, p holdfast.Policy, disk *fault.Disk, what stri
 						r.ok("Write", err)
 					}
 				}
-			})
+			}()
 		}
 		all.Wait()
 		for range 12 {

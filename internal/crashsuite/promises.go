@@ -88,7 +88,9 @@ func crashes(r *run) {
 	})
 	var all sync.WaitGroup
 	for stream := range 3 {
-		all.Go(func() {
+		all.Add(1)
+		go func() {
+			defer all.Done()
 			for i := range 12 {
 				time.Sleep(time.Duration(1+(stream+i)%4) * time.Millisecond)
 				_, err := r.give(stream, sizes[(i+stream)%len(sizes)])
@@ -102,7 +104,7 @@ func crashes(r *run) {
 					r.ok("Sync", err)
 				}
 			}
-		})
+		}()
 	}
 	all.Wait()
 	for range 100 { // bounds by time hold without a call too
@@ -129,12 +131,14 @@ func whole(r *run) {
 	r.disk.Watch(func(fault.DiskCall) { yield() })
 	var all sync.WaitGroup
 	for stream := range 6 {
-		all.Go(func() {
+		all.Add(1)
+		go func() {
+			defer all.Done()
 			for i := range 20 {
 				_, err := r.give(stream, sizes[(3*i+stream)%len(sizes)])
 				r.ok("Write", err)
 			}
-		})
+		}()
 	}
 	all.Wait()
 	r.ok("Close", r.Close())
@@ -465,7 +469,9 @@ func full(r *run) {
 func closed(r *run) {
 	var all sync.WaitGroup
 	for stream := range 3 {
-		all.Go(func() {
+		all.Add(1)
+		go func() {
+			defer all.Done()
 			for i := range 100 {
 				n, err := r.give(stream, 40+i)
 				if n == 0 {
@@ -475,12 +481,16 @@ func closed(r *run) {
 				time.Sleep(time.Millisecond)
 			}
 			r.wrong("Write goes on after Close")
-		})
+		}()
 	}
 	time.Sleep(20 * time.Millisecond)
 	var first [3]error
 	for i := range first {
-		all.Go(func() { first[i] = r.Close() })
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			first[i] = r.Close()
+		}()
 	}
 	all.Wait()
 	for _, err := range first {

@@ -152,7 +152,9 @@ func writeUntilKilled(t *testing.T, o Opener, p holdfast.Policy, dir, from strin
 	}
 	var all sync.WaitGroup
 	for stream := range streams {
-		all.Go(func() {
+		all.Add(1)
+		go func() {
+			defer all.Done()
 			for seq := 0; ; seq++ {
 				text := textOf(first+stream, seq, killedSize(seq))
 				if _, err := s.Write(text); err != nil {
@@ -161,7 +163,7 @@ func writeUntilKilled(t *testing.T, o Opener, p holdfast.Policy, dir, from strin
 				}
 				fmt.Fprintf(os.Stdout, "+%d %d\n", first+stream, killedSize(seq))
 			}
-		})
+		}()
 	}
 	all.Wait()
 }
@@ -251,12 +253,14 @@ func leavesReal(t *testing.T, o Opener, p holdfast.Policy) []string {
 	}
 	var all sync.WaitGroup
 	for stream := range 4 {
-		all.Go(func() {
+		all.Add(1)
+		go func() {
+			defer all.Done()
 			for i := range 20 {
 				_, err := r.give(stream, sizes[(i+stream)%len(sizes)])
 				r.ok("Write", err)
 			}
-		})
+		}()
 	}
 	all.Wait()
 	r.ok("Close", r.Close())

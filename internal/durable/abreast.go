@@ -16,7 +16,11 @@ func Abreast(some, n int, do func(i int)) {
 	}
 	var all sync.WaitGroup
 	for range min(some, n) - 1 {
-		all.Go(work)
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			work()
+		}()
 	}
 	work()
 	all.Wait()

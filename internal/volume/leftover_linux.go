@@ -283,7 +283,7 @@ func removeAll(dir *workdir.Dir) error {
 		case len(processesIn(at)) > 0:
 			err = fmt.Errorf("in %s a guest still goes on: %s; end that and run: holdfast volumes --clean %s", at, users(at), filepath.Dir(where(dir)))
 		default:
-			err = dir.Root().RemoveAll(e.Name())
+			err = workdir.RemoveAll(dir.Root(), e.Name())
 		}
 		if err != nil {
 			return err

@@ -54,11 +54,11 @@ func (d *Dir) removeAll() error {
 	entries, err := d.Entries()
 	for _, e := range entries {
 		if e.Name() != mark {
-			err = errors.Join(err, d.root.RemoveAll(e.Name()))
+			err = errors.Join(err, RemoveAll(d.root, e.Name()))
 		}
 	}
 	if err == nil {
-		err = d.root.RemoveAll(mark)
+		err = RemoveAll(d.root, mark)
 	}
 	if err != nil {
 		return fmt.Errorf("%s is left: %w", d.Name(), err)

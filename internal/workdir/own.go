@@ -179,11 +179,40 @@ func (d *Dir) Remove() error {
 func (d *Dir) Empty() error {
 	entries, err := d.Entries()
 	for _, e := range entries {
-		removeErr := d.root.RemoveAll(e.Name())
+		removeErr := RemoveAll(d.root, e.Name())
 		if path := (*fs.PathError)(nil); errors.As(removeErr, &path) {
 			removeErr = Named(removeErr, filepath.Join(d.Name(), path.Path))
 		}
 		err = errors.Join(err, removeErr)
+	}
+	return err
+}
+
+// RemoveAll removes a name in root with all below it. It removes a link and follows none, and its errors
+// name the path from root. Note: os.Root has the like since Go 1.25.
+func RemoveAll(root *os.Root, name string) error {
+	failed := root.Remove(name)
+	if failed == nil || errors.Is(failed, fs.ErrNotExist) {
+		return nil
+	}
+	if info, err := root.Lstat(name); err != nil || !info.IsDir() {
+		return failed
+	}
+	dir, err := root.OpenRoot(name)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	entries, err := fs.ReadDir(dir.FS(), ".")
+	for _, e := range entries {
+		below := RemoveAll(dir, e.Name())
+		if path := (*fs.PathError)(nil); errors.As(below, &path) {
+			below = &fs.PathError{Op: path.Op, Path: filepath.Join(name, path.Path), Err: path.Err}
+		}
+		err = errors.Join(err, below)
+	}
+	if err == nil {
+		err = root.Remove(name)
 	}
 	return err
 }

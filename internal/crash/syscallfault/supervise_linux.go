@@ -405,13 +405,15 @@ func (s *Supervisor) decide(n *notice) {
 		return
 	}
 	answer, later := c.answer, time.After(c.Delay)
-	s.delayed.Go(func() {
+	s.delayed.Add(1)
+	go func() {
+		defer s.delayed.Done()
 		select {
 		case <-later:
 			s.ioctl(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&answer))
 		case <-s.done:
 		}
-	})
+	}()
 }
 
 // follow returns what a link names, until the next call of it. It asks an open link by an empty

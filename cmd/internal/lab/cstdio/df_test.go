@@ -12,6 +12,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
 // strict are the flags under which the C side has nothing to warn of.
@@ -68,6 +70,7 @@ func readSources(t testing.TB) {
 // needsSanitizers skips where programs can't be built with them.
 func needsSanitizers(t testing.TB) {
 	t.Helper()
+	isolate.Once(t)
 	empty := filepath.Join(t.TempDir(), "empty.c")
 	if err := os.WriteFile(empty, []byte("int main(void)\n{\n\treturn 0;\n}\n"), 0o666); err != nil {
 		t.Fatal(err)

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/probe"
-	"github.com/holdfast-go/holdfast/internal/spin"
 	"github.com/holdfast-go/holdfast/internal/isolate"
+	"github.com/holdfast-go/holdfast/internal/spin"
 )
 
 // TestWaitForTheLockYieldsTheThread counts the system calls of a process in which one goroutine

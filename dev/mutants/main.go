@@ -1,0 +1,253 @@
+// Command mutants plants faults, one at a time, and says whether the tests see them. A fault is a small file
+//
+//	dev/mutants/ROOM/NAME.patch
+//
+// with what it breaks in its first line, the package whose tests are to see it and a pattern of those that
+// run first in its second, and a diff. The sources are patched in a copy, which go test takes by its -overlay:
+// the tree is never touched.
+//
+//	go -C dev run ./mutants                    all, in some hours
+//	go -C dev run ./mutants -n 10 -seed 7      ten of those that apply, drawn
+//	go -C dev run ./mutants -run 'wal/.*lock'  whose name matches
+//
+// A patch that does not apply any more is counted, and mended or deleted by who reads that. The exit code is 1 if
+// more than one fault in twenty survives, and more than one.
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+func main() {
+	n := flag.Int("n", 0, "plant this number of faults, drawn from those that apply; 0 is all")
+	seed := flag.Uint64("seed", 1, "of the draw")
+	pattern := flag.String("run", "", "only faults whose room/name matches")
+	flag.Parse()
+	ok, err := run(os.Stdout, "..", "mutants", *n, *seed, *pattern)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "mutants:", err)
+		os.Exit(2)
+	}
+	if !ok {
+		os.Exit(1)
+	}
+}
+
+// run plants faults of dir in the tree below root.
+func run(out io.Writer, root, dir string, n int, seed uint64, pattern string) (ok bool, err error) {
+	chosen, err := regexp.Compile(pattern)
+	if err != nil {
+		return false, err
+	}
+	scratch, err := os.MkdirTemp("", "mutants-")
+	if err != nil {
+		return false, err
+	}
+	defer os.RemoveAll(scratch)
+	if err := os.Chmod(scratch, 0o755); err != nil { // some tests start their program as another user
+		return false, err
+	}
+	p := planter{scratch: scratch}
+	if p.root, err = filepath.Abs(root); err != nil {
+		return false, err
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*", "*.patch"))
+	if err == nil && len(files) == 0 {
+		err = errors.New("no patches here; run it as: go -C dev run ./mutants")
+	}
+	if err != nil {
+		return false, err
+	}
+	var applying []mutant
+	var stale []string
+	for _, file := range files {
+		m, err := read(dir, file)
+		if err != nil {
+			return false, err
+		}
+		if !chosen.MatchString(m.name) {
+			continue
+		}
+		if _, err := p.patched(m); err != nil {
+			stale = append(stale, m.name)
+			continue
+		}
+		applying = append(applying, m)
+	}
+	apply := len(applying)
+	if n > 0 {
+		draw := rand.New(rand.NewPCG(seed, 0))
+		draw.Shuffle(len(applying), func(i, j int) { applying[i], applying[j] = applying[j], applying[i] })
+		applying = applying[:min(n, len(applying))]
+	}
+	planted, caught := 0, 0
+	for _, m := range applying {
+		by, err := p.plant(m)
+		if err != nil {
+			fmt.Fprintf(out, "not known %s: %v\n", m.name, err)
+			continue
+		}
+		planted++
+		switch by {
+		case "":
+			fmt.Fprintf(out, "survived  %s: %s\n", m.name, m.what)
+		default:
+			caught++
+			fmt.Fprintf(out, "caught    %s: %s\n", m.name, by)
+		}
+	}
+	for _, name := range stale {
+		fmt.Fprintf(out, "no longer applies: %s\n", name)
+	}
+	fmt.Fprintf(out, "%d of %d faults caught (seed %d); %d patches apply, %d no longer\n", caught, planted, seed, apply, len(stale))
+	return planted-caught <= max(1, planted/20), nil
+}
+
+// A mutant is a fault.
+type mutant struct {
+	name  string   // ROOM/NAME
+	what  string   // what it breaks
+	pkg   string   // the directory of the tests, from the root: ./wal
+	tests string   // a pattern of those that run first, or empty
+	files []string // that it changes, from the root
+	file  string   // of the patch
+}
+
+var (
+	header  = regexp.MustCompile(`^(\S[^\n]*)\ntests: (\./\S*)(?: (\S+))?\n--- a/`)
+	changes = regexp.MustCompile(`(?m)^\+\+\+ b/(\S+)`)
+)
+
+func read(dir, file string) (mutant, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return mutant{}, err
+	}
+	head := header.FindStringSubmatch(string(text))
+	if head == nil {
+		return mutant{}, fmt.Errorf("%s: want what it breaks, then tests: ./PACKAGE [PATTERN], then a diff", file)
+	}
+	m := mutant{what: head[1], pkg: head[2], tests: head[3]}
+	name, err := filepath.Rel(dir, file)
+	if err != nil {
+		return mutant{}, err
+	}
+	m.name = strings.TrimSuffix(filepath.ToSlash(name), ".patch")
+	for _, change := range changes.FindAllStringSubmatch(string(text), -1) {
+		m.files = append(m.files, change[1])
+	}
+	m.file, err = filepath.Abs(file)
+	return m, err
+}
+
+// A planter plants faults of the tree in root.
+type planter struct{ root, scratch string }
+
+// patched writes the changed files of a mutant and returns the overlay for go that names them.
+func (p planter) patched(m mutant) (overlay string, err error) {
+	dir := filepath.Join(p.scratch, "tree")
+	if err := os.RemoveAll(dir); err != nil {
+		return "", err
+	}
+	replace := map[string]string{}
+	for _, name := range m.files {
+		text, err := os.ReadFile(filepath.Join(p.root, name))
+		if err != nil {
+			return "", err
+		}
+		to := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), os.WriteFile(to, text, 0o644)); err != nil {
+			return "", err
+		}
+		replace[filepath.Join(p.root, name)] = to
+	}
+	apply := exec.Command("git", "apply", "-C1", m.file)
+	apply.Dir, apply.Env = dir, append(os.Environ(), "GIT_DIR="+filepath.Join(p.scratch, "none"), "GIT_WORK_TREE="+dir)
+	if out, err := apply.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	text, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", err
+	}
+	overlay = filepath.Join(p.scratch, "overlay.json")
+	return overlay, os.WriteFile(overlay, text, 0o644)
+}
+
+// plant runs the tests with a fault, first those that know its code, and returns what saw it.
+func (p planter) plant(m mutant) (by string, err error) {
+	overlay, err := p.patched(m)
+	if err != nil {
+		return "", err
+	}
+	if out, err := p.goTest(m, overlay, "-run", "^$"); err != nil {
+		return "", fmt.Errorf("it can't be built: %s", out)
+	}
+	if m.tests != "" {
+		// What stops file systems, or makes each kind, runs only with all.
+		if by, err = p.fails(m, overlay, "-timeout", "2m", "-run", m.tests, "-skip", "StopOf|EachFileSystem"); by != "" || err != nil {
+			return by, err
+		}
+	}
+	return p.fails(m, overlay, "-timeout", "8m")
+}
+
+var (
+	failed  = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
+	running = regexp.MustCompile(`panic: test timed out after [^\n]*\n\s*running tests:\n\s*([^\s/]+)`)
+	stack   = regexp.MustCompile(`\.(Test\w+)\(`)
+)
+
+// fails returns what failed in tests, again by itself and not without the fault, or "". A test that
+// fails only because the machine is busy sees nothing.
+func (p planter) fails(m mutant, overlay string, flags ...string) (by string, err error) {
+	out, err := p.goTest(m, overlay, flags...)
+	if err == nil {
+		return "", nil
+	}
+	for _, name := range []*regexp.Regexp{running, failed, stack} {
+		if found := name.FindSubmatch(out); found != nil {
+			by = string(found[1])
+			break
+		}
+	}
+	if by == "" {
+		return "", fmt.Errorf("its tests ended with %w and named no test:\n%s", err, out)
+	}
+	alone := []string{"-timeout", "2m", "-run", "^" + by + "$"}
+	if _, err := p.goTest(m, overlay, alone...); err == nil {
+		return "", nil
+	}
+	if out, err := p.goTest(m, "", alone...); err != nil {
+		return "", fmt.Errorf("%s fails without the fault too:\n%s", by, out)
+	}
+	return by, nil
+}
+
+// goTest runs the short tests of a mutant's package, with a fault if there is an overlay. Programs that
+// the tests build have it too.
+func (p planter) goTest(m mutant, overlay string, flags ...string) ([]byte, error) {
+	dir, pkg := p.root, m.pkg
+	if strings.HasPrefix(pkg, "./adapters/") {
+		dir, pkg = filepath.Join(p.root, pkg), "."
+	}
+	temporary := filepath.Join(p.scratch, "tmp")
+	if err := errors.Join(os.MkdirAll(temporary, 0o777), os.Chmod(temporary, 0o777|fs.ModeSticky)); err != nil {
+		return nil, err
+	}
+	cmd := exec.Command("go", append([]string{"test", "-vet=off", "-short", "-failfast", "-count=1", pkg}, flags...)...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "TMPDIR="+temporary, "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -overlay="+overlay))
+	return cmd.CombinedOutput()
+}

@@ -1,0 +1,641 @@
+package tree
+
+import (
+	"compress/gzip"
+	"errors"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/volume"
+	"github.com/holdfast-go/holdfast/wal"
+)
+
+var update = flag.Bool("update", false, "rewrite the generated parts of README.md, and tidy the modules")
+
+// goDirs returns the directories of all modules here that hold Go code.
+func goDirs(t *testing.T) (dirs []string) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && path != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata") {
+			return filepath.SkipDir
+		}
+		if dir := filepath.Dir(path); strings.HasSuffix(path, ".go") && !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dirs
+}
+
+// parseDir reads a directory's Go files, those of every system, without the tests.
+func parseDir(t *testing.T, dir string) (*token.FileSet, map[string]*ast.File) {
+	t.Helper()
+	set, files := token.NewFileSet(), map[string]*ast.File{}
+	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(set, name, nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[name] = file
+	}
+	return set, files
+}
+
+func TestEveryPackageHasOnePackageComment(t *testing.T) {
+	for _, dir := range goDirs(t) {
+		_, files := parseDir(t, dir)
+		var with []string
+		for name, file := range files {
+			if file.Doc != nil {
+				with = append(with, name)
+			}
+		}
+		if len(files) > 0 && len(with) != 1 {
+			slices.Sort(with)
+			t.Errorf("%s has %d package comments %v, want one", dir, len(with), with)
+		}
+	}
+}
+
+func TestEveryExportedNameIsDocumented(t *testing.T) {
+	for _, dir := range goDirs(t) {
+		if first, _, _ := strings.Cut(filepath.ToSlash(dir), "/"); first == "cmd" || first == "dev" || first == "internal" {
+			continue
+		}
+		set, files := parseDir(t, dir)
+		for _, file := range files {
+			for _, d := range file.Decls {
+				for _, name := range undocumented(d) {
+					t.Errorf("%v: %s has no comment", set.Position(name.Pos()), name.Name)
+				}
+			}
+		}
+	}
+}
+
+// undocumented returns the exported names that a declaration leaves without a
+// comment of their own or of their group.
+func undocumented(d ast.Decl) (names []*ast.Ident) {
+	if f, ok := d.(*ast.FuncDecl); ok {
+		// What Error of an error type does needs no words.
+		if f.Doc == nil && f.Name.IsExported() && f.Name.Name != "Error" && exportedReceiver(f) {
+			names = append(names, f.Name)
+		}
+		return names
+	}
+	group := d.(*ast.GenDecl)
+	for _, s := range group.Specs {
+		switch s := s.(type) {
+		case *ast.TypeSpec:
+			if s.Doc == nil && group.Doc == nil && s.Name.IsExported() {
+				names = append(names, s.Name)
+			}
+		case *ast.ValueSpec:
+			for _, n := range s.Names {
+				if s.Doc == nil && s.Comment == nil && group.Doc == nil && n.IsExported() {
+					names = append(names, n)
+				}
+			}
+		}
+	}
+	return names
+}
+
+// exportedReceiver reports whether users can see the type of a method. A
+// function has no such type.
+func exportedReceiver(f *ast.FuncDecl) bool {
+	if f.Recv == nil {
+		return true
+	}
+	receiver := f.Recv.List[0].Type
+	if star, ok := receiver.(*ast.StarExpr); ok {
+		receiver = star.X
+	}
+	if generic, ok := receiver.(*ast.IndexExpr); ok {
+		receiver = generic.X
+	}
+	name, ok := receiver.(*ast.Ident)
+	return !ok || name.IsExported()
+}
+
+// readme returns README.md with line feeds only.
+func readme(t *testing.T) string {
+	t.Helper()
+	data, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.ReplaceAll(string(data), "\r\n", "\n")
+}
+
+// holdSection compares what stands between two markers in README.md with what
+// should, and writes it there under -update.
+func holdSection(t *testing.T, name, want string) {
+	t.Helper()
+	text := readme(t)
+	begin, end := "<!-- "+name+":begin -->\n", "<!-- "+name+":end -->"
+	before, rest, ok := strings.Cut(text, begin)
+	got, after, ok2 := strings.Cut(rest, end)
+	if !ok || !ok2 {
+		t.Fatalf("README.md lacks the markers %q and %q", begin, end)
+	}
+	if got == want {
+		return
+	}
+	if !*update {
+		t.Fatalf("README.md has between the markers of %q:\n%s\nwant (go test -C dev ./tree -run '%s' -update writes it):\n%s", name, got, t.Name(), want)
+	}
+	if err := os.WriteFile("README.md", []byte(before+begin+want+end+after), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestReadmeReportsWhatEachPolicyLoses(t *testing.T) {
+	var table strings.Builder
+	table.WriteString("| named policy | its text | lost when the process crashes | lost at a power cut |\n|---|---|---|---|\n")
+	for _, named := range []struct {
+		name   string
+		policy holdfast.Policy
+	}{
+		{"Unbuffered()", holdfast.Unbuffered()},
+		{"Buffered(64 * KiB)", holdfast.Buffered(64 * holdfast.KiB)},
+		{"Periodic(time.Second)", holdfast.Periodic(time.Second)},
+		{"Durable()", holdfast.Durable()},
+		{"EachDurable()", holdfast.EachDurable()},
+	} {
+		loss := named.policy.Loss()
+		fmt.Fprintf(&table, "| `%s` | `%v` | %v | %v |\n", named.name, named.policy, loss.Process, loss.Power)
+	}
+	holdSection(t, "policies", table.String())
+}
+
+// notRun are the beginnings of shown commands that no test runs, with why.
+var notRun = map[string]string{
+	"./check":    "it runs this test",
+	"go test":    "it runs this test",
+	"go get ":    "it changes the module and needs the network",
+	"go install": "it needs the network",
+	"git clone":  "it needs the network",
+	"cd ":        "each command runs in a directory of the test",
+
+	"sha256sum --check --ignore-missing SHA256SUMS": "it needs a release",
+	"dpkg -i holdfast-VERSION-":                     "it needs a release, and installs it",
+	"rpm -i holdfast-VERSION-":                      "it needs a release, and installs it",
+	"podman ":                                       "it needs a release, and podman",
+	"go -C dev/tools/release run . -commit ":        "TestTwoReleasesAreEqual runs it, twice",
+	"go run -C dev/peers . rotate":                  "it needs modules of others, and takes minutes",
+}
+
+// quickly is put behind each shown bench: the command as it stands takes its 50 s. Where
+// it names no policies, twoPolicies are named: TestReadmeShowsBench runs the usual ones.
+// And adviseQuickly behind each advise that measures, auditQuickly behind audit.
+const (
+	quickly       = " --rounds 1 --time 1s"
+	twoPolicies   = " --writers 1 --policy buffer=64KiB --policy sync=group"
+	linesQuickly  = " --count 1000"
+	adviseQuickly = " --time 1s"
+	auditQuickly  = " --time 1s --claim files-create"
+)
+
+func TestReadmeCommandsRun(t *testing.T) {
+	t.Parallel()
+	commands := shownCommands(readme(t))
+	if len(commands) < 2 {
+		t.Fatalf("README.md shows %d commands in sh blocks, want two or more", len(commands))
+	}
+	runCommands(t, buildHoldfast(t), append([]string{eventsMade}, commands...))
+}
+
+// TestCommandsOfPagesRun runs what the pages of the commands show.
+func TestCommandsOfPagesRun(t *testing.T) {
+	t.Parallel()
+	binary := buildHoldfast(t)
+	pages, err := filepath.Glob("docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := false
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		commands := shownCommands(string(text))
+		if len(commands) == 0 {
+			continue
+		}
+		shown = true
+		runCommands(t, binary, append([]string{eventsMade, photosMade, "mkdir results", "holdfast bench -o results.jsonl"}, commands...))
+	}
+	if !shown {
+		t.Error("no page shows a command in an sh block")
+	}
+}
+
+// shownCommands returns the commands in the sh blocks of a page.
+func shownCommands(page string) (commands []string) {
+	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(page, -1) {
+		commands = append(commands, commandLines(block[1])...)
+	}
+	return commands
+}
+
+// eventsMade makes the lines that the examples of write read.
+const eventsMade = `printf '{"level":"info","user":{"id":1}}\n{"level":"info","user":{"id":2}}\n' > events.jsonl`
+
+// photosMade makes the directories that the examples of copy name.
+const photosMade = "mkdir -p photos/old backup && touch photos/old/1.jpg"
+
+// madeBefore makes the files and the baseline that the examples name.
+var madeBefore = []string{
+	"holdfast bench --writers 1 --policy buffer=64KiB --policy sync=group --save-baseline main -o before.jsonl",
+	"cp before.jsonl after.jsonl",
+	eventsMade,
+	photosMade,
+}
+
+func TestHelpExamplesRun(t *testing.T) {
+	t.Parallel()
+	binary := buildHoldfast(t)
+	helps := [][]string{{"--help"}}
+	for _, name := range subcommands(t, binary) {
+		helps = append(helps, []string{name, "--help"})
+	}
+	commands := slices.Clone(madeBefore)
+	for _, args := range helps {
+		shown := helpExamples(t, binary, args)
+		if len(shown) < 2 {
+			t.Errorf("holdfast %s shows %d examples, want two", strings.Join(args, " "), len(shown))
+		}
+		commands = append(commands, shown...)
+	}
+	runCommands(t, binary, commands)
+}
+
+// commandLines returns the commands in a block of shell, without prompts, notes
+// and empty lines.
+func commandLines(block string) (commands []string) {
+	for line := range strings.Lines(block) {
+		line, _, _ = strings.Cut(line, " #")
+		line = strings.TrimPrefix(strings.TrimSpace(line), "$ ")
+		if line != "" && !strings.HasPrefix(line, "#") {
+			commands = append(commands, line)
+		}
+	}
+	return commands
+}
+
+// subcommands asks the command's own completion for their names.
+func subcommands(t *testing.T, binary string) (names []string) {
+	t.Helper()
+	out, err := exec.Command(binary, "__complete", "").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(out)) {
+		name, _, ok := strings.Cut(line, "\t")
+		if ok && name != "help" {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		t.Fatalf("holdfast has no commands:\n%s", out)
+	}
+	return names
+}
+
+// helpExamples returns the commands under "Examples:" of a help.
+func helpExamples(t *testing.T, binary string, args []string) (commands []string) {
+	t.Helper()
+	out, err := exec.Command(binary, args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("holdfast %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	_, examples, _ := strings.Cut(string(out), "Examples:\n")
+	for line := range strings.Lines(examples) {
+		if strings.TrimSpace(line) == "" {
+			break
+		}
+		line = strings.TrimPrefix(strings.TrimSpace(line), "$ ")
+		if strings.HasPrefix(line, "holdfast") {
+			commands = append(commands, line)
+		}
+	}
+	return commands
+}
+
+// buildHoldfast builds the command into a directory of the test.
+func buildHoldfast(t *testing.T) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("runs the command many times; not with -short")
+	}
+	if runtime.GOOS == "windows" {
+		t.Skip("the shown commands are for a Unix shell")
+	}
+	binary := filepath.Join(t.TempDir(), "holdfast")
+	if out, err := exec.Command("go", "build", "-o", binary, "./cmd/holdfast").CombinedOutput(); err != nil {
+		t.Fatalf("go build ./cmd/holdfast: %v\n%s", err, out)
+	}
+	return binary
+}
+
+var outputFlag = regexp.MustCompile(`(?:-o|--output)[ =](\S+)`)
+
+// runCommands runs shown commands one after the other in one directory, so that a
+// later one finds what an earlier one wrote.
+func runCommands(t *testing.T, binary string, commands []string) {
+	dir := t.TempDir()
+	if slices.ContainsFunc(commands, func(c string) bool { return strings.HasPrefix(c, "holdfast wal ") }) {
+		log, _, err := wal.Open(filepath.Join(dir, "log"), wal.Options{})
+		if err == nil {
+			_, err = log.Append([]byte("a record"))
+			err = errors.Join(err, log.Close())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	notMade := map[string]string{} // results, with why no command made them
+	skip := func(shown, why string) {
+		t.Run(shown, func(t *testing.T) { t.Skip(why) })
+		for _, output := range outputFlag.FindAllStringSubmatch(shown, -1) {
+			notMade[output[1]] = why
+		}
+	}
+	for _, shown := range commands {
+		if why, ok := whyNotRun(shown); ok {
+			t.Logf("not run: %s: %s", shown, why)
+			continue
+		}
+		command := runnable(shown)
+		if i := slices.IndexFunc(strings.Fields(command), func(word string) bool { return notMade[word] != "" }); i >= 0 {
+			skip(shown, notMade[strings.Fields(command)[i]])
+			continue
+		}
+		// Results are never overwritten, and each example is on its own.
+		for _, output := range outputFlag.FindAllStringSubmatch(command, -1) {
+			os.Remove(filepath.Join(dir, output[1]))
+		}
+		cmd := exec.Command("sh", "-c", command)
+		cmd.Dir = dir
+		// Baselines are kept in the user's cache.
+		cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_CACHE_HOME="+filepath.Join(dir, "cache"), "PATH="+filepath.Dir(binary)+string(os.PathListSeparator)+os.Getenv("PATH"))
+		out, err := cmd.CombinedOutput()
+		if why := lacking(command, err, string(out)); why != "" {
+			skip(shown, why)
+			continue
+		}
+		if !answered(command, err) {
+			t.Errorf("%s: %v\n%s", command, err, out)
+		}
+	}
+}
+
+func whyNotRun(command string) (why string, ok bool) {
+	for beginning, why := range notRun {
+		if strings.HasPrefix(command, beginning) {
+			return why, true
+		}
+	}
+	return "", false
+}
+
+// runnable turns a shown command into one that runs the binary on the PATH, in
+// the test's directory and in a short time.
+func runnable(command string) string {
+	command = strings.Replace(command, "go run ./cmd/holdfast", "holdfast", 1)
+	command = regexp.MustCompile(`--dir \S+`).ReplaceAllString(command, "--dir .")
+	command = strings.Replace(command, "--against ./old", "--against holdfast", 1) // the other build is this one
+	if strings.Contains(command, "--help") {
+		return command
+	}
+	switch {
+	case strings.HasPrefix(command, "holdfast bench"), strings.HasPrefix(command, "holdfast study lines"):
+		// Behind the flags and before what the shell does with the output.
+		end := min(strings.IndexAny(command+"|", "|>"), len(command))
+		flags := quickly
+		switch {
+		case strings.HasPrefix(command, "holdfast study"):
+			flags += linesQuickly
+		case !strings.Contains(command, "--policy"):
+			flags += twoPolicies
+		}
+		command = strings.TrimSpace(command[:end]) + flags + " " + command[end:]
+	case strings.HasPrefix(command, "holdfast prove") && !strings.Contains(command, "--cmd") && !strings.Contains(command, "--eio") && !strings.Contains(command, "--trace"):
+		command += " --time 1ms --states 1000 --policy durable --workload writer"
+	case strings.HasPrefix(command, "holdfast audit") && !strings.Contains(command, "--list"):
+		command += auditQuickly
+	case strings.HasPrefix(command, "holdfast serve"): // it ends when it is stopped; another program may have the shown port
+		command = regexp.MustCompile(`(127\.0\.0\.1):\d+`).ReplaceAllString(command, "$1:0")
+		command = "rm -f address; " + command + " > address & serving=$!; n=300; until [ -s address ] || [ $((n-=1)) = 0 ]; do sleep 0.1; done; kill $serving; wait $serving"
+	case strings.HasPrefix(command, "holdfast advise") && !strings.Contains(command, ".jsonl"):
+		command += adviseQuickly
+	}
+	return command
+}
+
+// answered reports whether a shown command did its work. Exit code 1 of advise means that no policy meets
+// the need, 4 that this is not known. Both depend on the disk. So does fleet of hosts. In a short time on a
+// busy machine prove says with 4 that it is not known if a policy held.
+func answered(command string, err error) bool {
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		return err == nil
+	}
+	verb := strings.Fields(command + " -")[1]
+	return exit.ExitCode() == 4 && slices.Contains([]string{"advise", "fleet", "prove"}, verb) || exit.ExitCode() == 1 && slices.Contains([]string{"advise", "fleet"}, verb)
+}
+
+// lacking returns what a command needs that is not here, as it says itself: root's
+// rights, programs that make file systems, or a kernel. Empty is nothing.
+func lacking(command string, err error, out string) string {
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 3 || !strings.HasPrefix(out, "holdfast: --fs: ") && !strings.HasPrefix(out, "holdfast: --kernel ") {
+		return ""
+	}
+	kinds, err := volume.Parse("ext4")
+	if err == nil && kinds[0].Can() == nil && !strings.Contains(command, "--kernel") {
+		return "" // it can be had
+	}
+	why, _, _ := strings.Cut(out, "\n")
+	return why
+}
+
+func TestRunnableKeepsWhatIsShown(t *testing.T) {
+	check := func(in, want string) {
+		t.Helper()
+		if got := strings.TrimSpace(runnable(in)); got != want {
+			t.Errorf("runnable(%q) = %q, want %q", in, got, want)
+		}
+	}
+	check("go run ./cmd/holdfast version", "holdfast version")
+	check("holdfast bench --dir /var/lib", "holdfast bench --dir ."+quickly+twoPolicies)
+	check("holdfast bench -o a.jsonl | tail", "holdfast bench -o a.jsonl"+quickly+twoPolicies+" | tail")
+	check("holdfast bench --policy sync=group", "holdfast bench --policy sync=group"+quickly)
+	check("holdfast study lines", "holdfast study lines"+quickly+linesQuickly)
+	check("holdfast bench --help", "holdfast bench --help")
+	check("holdfast advise --for etcd --dir /var/lib", "holdfast advise --for etcd --dir ."+adviseQuickly)
+	check("holdfast advise --need 'loss<=1s' a.jsonl", "holdfast advise --need 'loss<=1s' a.jsonl")
+}
+
+// TestLinksLeadSomewhere follows the links among the pages, also to a heading.
+func TestLinksLeadSomewhere(t *testing.T) {
+	pages, err := exec.Command("git", "ls-files", "*.md").Output()
+	if err != nil {
+		t.Skip("not a clone of the repository:", err)
+	}
+	link := regexp.MustCompile(`\]\(([^)#: ]*)(?:#([^) ]+))?\)`)
+	found := 0
+	for page := range strings.FieldsSeq(string(pages)) {
+		text, err := os.ReadFile(page)
+		if err != nil || strings.Contains(page, "testdata/") {
+			continue // removed and not committed yet, or a golden file
+		}
+		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+			found++
+			to := page
+			if m[1] != "" {
+				to = filepath.Join(filepath.Dir(page), m[1])
+			}
+			there, err := os.ReadFile(to)
+			if _, is := os.Stat(to); is != nil {
+				t.Errorf("%s links to %s, which is not there", page, m[1])
+			} else if m[2] != "" && (err != nil || !slices.Contains(anchors(string(there)), m[2])) {
+				t.Errorf("%s links to #%s of %s, which has no such heading", page, m[2], to)
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no links found")
+	}
+}
+
+// anchors returns what the headings of a page are called in links.
+func anchors(page string) (names []string) {
+	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(page, -1) {
+		name := regexp.MustCompile(`[^\p{L}\p{N}_ -]`).ReplaceAllString(strings.ToLower(m[1]), "")
+		names = append(names, strings.ReplaceAll(name, " ", "-"))
+	}
+	return names
+}
+
+// testFiles returns the files of all tests of the main module.
+func testFiles(t *testing.T) (names []string) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if strings.HasSuffix(path, "_test.go") {
+			names = append(names, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// TestDesignNamesTestsThatExist holds the references of the pages of the design, and those of the
+// studies' traps: an assumption without its test is a claim.
+func TestDesignNamesTestsThatExist(t *testing.T) {
+	var source strings.Builder
+	for _, name := range testFiles(t) {
+		code, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		source.Write(code)
+	}
+	documents, err := filepath.Glob("docs/design/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, document := range append(documents, "docs/studies.md", "DESIGN.md") {
+		text, err := os.ReadFile(document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := regexp.MustCompile("`((Test|Fuzz|Benchmark)[A-Za-z0-9]+)`").FindAllStringSubmatch(string(text), -1)
+		for _, name := range names {
+			if !strings.Contains(source.String(), "func "+name[1]+"(") {
+				t.Errorf("%s names %s, which is no test here", document, name[1])
+			}
+		}
+	}
+}
+
+// TestReadmeShowsBench holds the table that README.md shows to the stored results of its picture, and
+// its form to what bench prints.
+func TestReadmeShowsBench(t *testing.T) {
+	binary := buildHoldfast(t)
+	file, err := os.Open("docs/measured/policy.jsonl.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	stored, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report := exec.Command(binary, "report", "-")
+	report.Stdin = stored
+	out, err := report.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := benchShown(out)
+	holdSection(t, "bench", "```\n"+want+"```\n")
+	out, err = exec.Command(binary, append([]string{"bench", "--dir", t.TempDir(), "--writers", "1"}, strings.Fields(quickly)...)...).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	form := func(text string) string { // the head as far as each width has it, what the rows are named, and what stands below
+		table, use, _ := strings.Cut(text, "\n\n")
+		head, rows, _ := strings.Cut(table, "\n")
+		names := strings.Join(strings.Fields(head)[:6], " ")
+		for line := range strings.Lines(rows) {
+			names += "\n" + strings.Fields(line)[0]
+		}
+		return names + "\n" + strings.Fields(use)[0]
+	}
+	if got, want := form(want), form(benchShown(out)); got != want {
+		t.Errorf("README.md shows a table of the form\n%s\nand bench prints one of the form\n%s", got, want)
+	}
+}
+
+// benchShown returns what README.md shows of what bench or report has printed: the table of the
+// first load, and the advice.
+func benchShown(out []byte) string {
+	_, table, _ := strings.Cut(string(out), "128B records, 1 writer\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	_, use, _ := strings.Cut(string(out), "\nuse  ")
+	use, _, _ = strings.Cut(use+"\n", "\n\n")
+	return table + "\n\nuse  " + strings.TrimSuffix(use, "\n") + "\n"
+}
