@@ -40,7 +40,7 @@ func WriteReport(w io.Writer, studies study.List, run result.Run, format report.
 // locale has.
 func WriteText(w io.Writer, studies study.List, run result.Run, whole bool) error {
 	return WriteLocal(w, func(text io.Writer) error {
-		return report.TextWithin(text, studies, run, Columns(w), whole)
+		return report.Text(text, studies, run, Columns(w), whole)
 	})
 }
 
