@@ -117,7 +117,7 @@ func checkFinished(t *testing.T, path string, parts, rounds int) {
 		}
 	}
 	var all, some bytes.Buffer
-	if err := errors.Join(report.Text(&all, lab.Studies(), run), report.Text(&some, lab.Studies(), whole)); err != nil {
+	if err := errors.Join(report.Text(&all, lab.Studies(), run, 100, true), report.Text(&some, lab.Studies(), whole, 100, true)); err != nil {
 		t.Fatal(err)
 	}
 	if all.String() != some.String() || strings.Contains(all.String(), "not complete") {

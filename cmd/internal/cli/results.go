@@ -39,7 +39,7 @@ func WriteReport(w io.Writer, studies study.List, run result.Run, format report.
 // WriteText writes the table in the width of the terminal and the characters of the locale.
 func WriteText(w io.Writer, studies study.List, run result.Run, whole bool) error {
 	return WriteLocal(w, func(text io.Writer) error {
-		return report.TextWithin(text, studies, run, Columns(w), whole)
+		return report.Text(text, studies, run, Columns(w), whole)
 	})
 }
 

@@ -340,7 +340,7 @@ func (s *server) viewOf(run result.Run) view {
 		v.status += ": " + string(run.End.State)
 	}
 	var text strings.Builder
-	err := report.TextWithin(&text, s.store.studies, run, liveWidth, false)
+	err := report.Text(&text, s.store.studies, run, liveWidth, false)
 	v.table = text.String()
 	if errors.Is(err, figure.ErrNoRound) {
 		v.table = "the first round is not whole yet"

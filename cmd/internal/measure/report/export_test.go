@@ -233,7 +233,7 @@ func TestBenchmarkHasThePercentilesOfTheTable(t *testing.T) {
 				t.Errorf("%+v is not %v", q, r.Latency.P99)
 			}
 			var b strings.Builder
-			if err := report.TextWithin(&b, lab.Studies(), run, 160, true); err != nil {
+			if err := report.Text(&b, lab.Studies(), run, 160, true); err != nil {
 				t.Fatal(err)
 			}
 			// In the table's line of the cell, in JSON, and the word for it.

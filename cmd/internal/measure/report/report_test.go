@@ -99,7 +99,7 @@ var plantedLatencies = sync.OnceValue(func() (all []result.Latency) {
 func text(t *testing.T, run result.Run) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := report.Text(&b, lab.Studies(), run); err != nil {
+	if err := report.Text(&b, lab.Studies(), run, 100, true); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -186,7 +186,7 @@ func TestTextFitsTheTerminal(t *testing.T) {
 func textWithin(t *testing.T, run result.Run, width int) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := report.TextWithin(&b, lab.Studies(), run, width, true); err != nil {
+	if err := report.Text(&b, lab.Studies(), run, width, true); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -455,7 +455,7 @@ func TestNothingIsWrittenWithoutARound(t *testing.T) {
 	run := planted(t, 1)
 	run.Trials = run.Trials[:len(run.Trials)-1]
 	var b bytes.Buffer
-	if err := report.Text(&b, lab.Studies(), run); !errors.Is(err, figure.ErrNoRound) || b.Len() > 0 {
+	if err := report.Text(&b, lab.Studies(), run, 100, true); !errors.Is(err, figure.ErrNoRound) || b.Len() > 0 {
 		t.Errorf("Text: %v, %d bytes", err, b.Len())
 	}
 	if err := report.HTML(&b, lab.Studies(), run, report.More{}); !errors.Is(err, figure.ErrNoRound) || b.Len() > 0 {

@@ -140,7 +140,7 @@ func TestStudyWithoutARoundIsNone(t *testing.T) {
 	run := plantedStudy(t, 10)
 	run.Trials = nil
 	for name, write := range map[string]func(io.Writer, result.Run) error{
-		"text": func(w io.Writer, run result.Run) error { return report.Text(w, lab.Studies(), run) }, "page": func(w io.Writer, run result.Run) error { return report.HTML(w, lab.Studies(), run, report.More{}) },
+		"text": func(w io.Writer, run result.Run) error { return report.Text(w, lab.Studies(), run, 100, true) }, "page": func(w io.Writer, run result.Run) error { return report.HTML(w, lab.Studies(), run, report.More{}) },
 		"markdown": func(w io.Writer, run result.Run) error { return report.Export(w, lab.Studies(), run, report.Markdown) },
 	} {
 		var b bytes.Buffer
@@ -231,7 +231,7 @@ func TestReasonsAreSaidOnce(t *testing.T) {
 	missing := map[string]string{"write/go_file/warm": why, "write/bufio/warm": why, "write/holdfast_writer/warm": why, "read/bufio/warm": "another"}
 	s, _ := lab.Studies().Find("bytes")
 	var b strings.Builder
-	if err := report.Text(&b, lab.Studies(), studied(s, missing)); err != nil {
+	if err := report.Text(&b, lab.Studies(), studied(s, missing), 100, true); err != nil {
 		t.Fatal(err)
 	}
 	text := strings.Join(strings.Fields(b.String()), " ")
@@ -253,7 +253,7 @@ func TestStudiesBeginWithTheirAnswer(t *testing.T) {
 	for _, s := range lab.Studies() {
 		run := studied(s, nil)
 		var b strings.Builder
-		if err := report.TextWithin(&b, lab.Studies(), run, 100, false); err != nil {
+		if err := report.Text(&b, lab.Studies(), run, 100, false); err != nil {
 			t.Fatal(err)
 		}
 		brief, whole := b.String(), text(t, run)
@@ -271,11 +271,11 @@ func TestStudiesBeginWithTheirAnswer(t *testing.T) {
 		}
 	}
 	var b strings.Builder
-	if err := report.TextWithin(&b, lab.Studies(), planted(t, 10), 100, false); err != nil || b.String() != text(t, planted(t, 10)) {
+	if err := report.Text(&b, lab.Studies(), planted(t, 10), 100, false); err != nil || b.String() != text(t, planted(t, 10)) {
 		t.Errorf("a run without a study is shortened: %v\n%s", err, &b)
 	}
 	b.Reset()
-	if err := report.TextWithin(&b, lab.Studies(), plantedStudy(t, 10), 100, false); err != nil {
+	if err := report.Text(&b, lab.Studies(), plantedStudy(t, 10), 100, false); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "study-brief.txt", b.String())
@@ -287,7 +287,7 @@ func TestStudiesFitNarrowTerminals(t *testing.T) {
 		run := studied(of, nil)
 		for _, width := range []int{60, 80, 100} {
 			var b strings.Builder
-			if err := report.TextWithin(&b, lab.Studies(), run, width, true); err != nil {
+			if err := report.Text(&b, lab.Studies(), run, width, true); err != nil {
 				t.Fatal(err)
 			}
 			for line := range strings.Lines(b.String()) {
