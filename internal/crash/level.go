@@ -19,6 +19,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
+	"github.com/holdfast-go/holdfast/internal/policies"
 )
 
 // A Level is a way to crash a workload. Memory fills a log, and explores its states.
@@ -241,16 +242,20 @@ func (o Options) Cells(level Level) (cells []Cell) {
 		}
 	}
 	count := o.generatedOf(len(judged) - controls)
+	var cases []policies.Case
+	if o.Policies == nil {
+		cases = policies.Pairs()
+	}
 	for i, w := range judged {
-		policies := w.Policies
+		chosen := w.Policies
 		switch {
 		case w.Control != "":
 		case o.Policies == nil:
-			policies = w.generated(o.Seed+uint64(i), count)
+			chosen = w.generated(cases, o.Seed+uint64(i), count)
 		default:
-			policies = slices.DeleteFunc(slices.Clone(o.Policies), func(p holdfast.Policy) bool { return w.Policies != nil && !slices.Contains(w.Policies, p) })
+			chosen = slices.DeleteFunc(slices.Clone(o.Policies), func(p holdfast.Policy) bool { return w.Policies != nil && !slices.Contains(w.Policies, p) })
 		}
-		for _, p := range policies {
+		for _, p := range chosen {
 			cells = append(cells, Cell{Workload: w, Policy: p})
 		}
 	}
