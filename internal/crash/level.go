@@ -55,7 +55,7 @@ type Options struct {
 	// Commands are run at level fault too, each as a child that Self starts.
 	Commands []*Command
 	Self     func(ctx context.Context, args ...string) *exec.Cmd
-	// Program is judged at level power in place of the workloads.
+	// Program is judged at level power, beside the controls.
 	Program *Program
 	// Power makes the verdicts of level power, on each file system the controls first.
 	Power func(context.Context, Options, time.Duration) ([]*Verdict, error)
