@@ -293,7 +293,7 @@ func (v *Verdict) faultChain(ctx context.Context, w *Workload, o Options, seed u
 			if in != nil {
 				words = fmt.Sprintf("%v: %s", in, words)
 			}
-			v.Failure = &Failure{Violation: violation, State: State{Crash: crash}, Words: words, Targets: targets, Loss: v.Loss, Kill: number + 1}
+			v.Failure = &Failure{Violation: violation, State: State{Crash: crash}, Words: words, Kill: number + 1}
 			break
 		}
 	}

@@ -384,7 +384,7 @@ func (v *Verdict) attacked(ctx context.Context, w *Workload, o Options, seed uin
 	}
 	v.Tally.Add(c.Tally)
 	if violation != nil && v.Failure == nil {
-		v.Failure = &Failure{Violation: violation, State: State{Crash: Process}, Words: fmt.Sprintf("%v: %s", a, violation.Words), Targets: targets, Loss: v.Loss, Kill: 1}
+		v.Failure = &Failure{Violation: violation, State: State{Crash: Process}, Words: fmt.Sprintf("%v: %s", a, violation.Words), Kill: 1}
 	}
 	for _, n := range f.counts {
 		calls += n

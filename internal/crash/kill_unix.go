@@ -71,7 +71,7 @@ func (v *Verdict) chain(ctx context.Context, w *Workload, o Options, r *rand.Ran
 			v.Kills++
 		}
 		if violation != nil {
-			v.Failure = &Failure{Violation: violation, State: State{Crash: Process}, Words: violation.Words, Targets: targets, Loss: v.Loss, Kill: number + 1}
+			v.Failure = &Failure{Violation: violation, State: State{Crash: Process}, Words: violation.Words, Kill: number + 1}
 			return nil
 		}
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
+	"github.com/holdfast-go/holdfast/internal/policies"
 )
 
 // A Level is a way to crash a workload. Memory fills a log, and explores its states.
@@ -54,7 +55,7 @@ type Options struct {
 	// Commands are run at level fault too, each as a child that Self starts.
 	Commands []*Command
 	Self     func(ctx context.Context, args ...string) *exec.Cmd
-	// Program is judged at level power in place of the workloads.
+	// Program is judged at level power, beside the controls.
 	Program *Program
 	// Power makes the verdicts of level power, on each file system the controls first.
 	Power func(context.Context, Options, time.Duration) ([]*Verdict, error)
@@ -243,16 +244,20 @@ func (o Options) Cells(level Level) (cells []Cell) {
 		}
 	}
 	count := o.generatedOf(len(judged) - controls)
+	var cases []policies.Case
+	if o.Policies == nil {
+		cases = policies.Pairs()
+	}
 	for i, w := range judged {
-		policies := w.Policies
+		chosen := w.Policies
 		switch {
 		case w.Control != "":
 		case o.Policies == nil:
-			policies = w.generated(o.Seed+uint64(i), count)
+			chosen = w.generated(cases, o.Seed+uint64(i), count)
 		default:
-			policies = slices.DeleteFunc(slices.Clone(o.Policies), func(p holdfast.Policy) bool { return w.Policies != nil && !slices.Contains(w.Policies, p) })
+			chosen = slices.DeleteFunc(slices.Clone(o.Policies), func(p holdfast.Policy) bool { return w.Policies != nil && !slices.Contains(w.Policies, p) })
 		}
-		for _, p := range policies {
+		for _, p := range chosen {
 			cells = append(cells, Cell{Workload: w, Policy: p})
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestReaderOfACrashStateMayFindATornLine holds what --read may print where a crash has torn the
@@ -93,5 +94,14 @@ func TestFileSystemThatLosesIsNotTheProductsFault(t *testing.T) {
 		if v.judge(map[string]bool{}); v.Verdict != want {
 			t.Errorf("a loss on %s, which the controls did not show, is %v", fs, v.Verdict)
 		}
+	}
+}
+
+// TestPromiseMayBreakBeforeAnAcknowledgement: what can't be read is told, though nothing was acknowledged yet.
+func TestPromiseMayBreakBeforeAnAcknowledgement(t *testing.T) {
+	unread := func(string, []byte) (Tally, *Violation, error) { return Tally{}, &Violation{Rule: "unread"}, nil }
+	p := Program{Command: "echo begun", Dir: t.TempDir(), Time: time.Nanosecond, Judge: func() Judge { return unread }}
+	if v, err := p.Prove(t.Context()); err != nil || v.Failure == nil || v.Failure.Violation.Rule != "unread" {
+		t.Errorf("%+v, %v", v, err)
 	}
 }

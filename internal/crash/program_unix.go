@@ -46,7 +46,7 @@ func (p Program) Prove(ctx context.Context) (v *Verdict, err error) {
 			return v, err
 		}
 	}
-	if v.Tally.Acknowledged == 0 {
+	if v.Failure == nil && v.Tally.Acknowledged == 0 {
 		return v, fmt.Errorf("the program acknowledged nothing in %d runs", v.Kills+v.Faults)
 	}
 	return v, nil

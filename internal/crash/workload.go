@@ -4,7 +4,6 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -137,16 +136,14 @@ func Find(workloads []*Workload, name string) *Workload {
 	return nil
 }
 
-var pairs = sync.OnceValue(policies.Pairs)
-
-// generated returns policies that the workload is run under where none was chosen, about count of them. Seeds in a row take
-// all in turn.
-func (w *Workload) generated(seed uint64, count int) (chosen []holdfast.Policy) {
+// generated returns policies of cases that the workload is run under where none was chosen, about count of them. Seeds
+// in a row take all in turn.
+func (w *Workload) generated(cases []policies.Case, seed uint64, count int) (chosen []holdfast.Policy) {
 	if w.Policies != nil {
 		return w.Policies
 	}
 	var all []holdfast.Policy
-	for _, c := range pairs() {
+	for _, c := range cases {
 		known := slices.ContainsFunc(all, func(p holdfast.Policy) bool { return p == c.Policy || w.Whole && p.Sync == c.Policy.Sync })
 		if !known && (w.Shape == "" || w.Shape == c.Shape) {
 			all = append(all, c.Policy)

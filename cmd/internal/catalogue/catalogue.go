@@ -6,6 +6,7 @@ package catalogue
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/filecopy"
@@ -15,33 +16,36 @@ import (
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
 
-var workloads = slices.Concat(
-	[]*crash.Workload{
-		appends("append", "files.Append to 12 paths through 6 descriptors, in 3 goroutines", 6),
-		appends("append-mounted", "files.Append to 12 paths, two of another file system, in 3 goroutines", 2*appendPaths, "a0", "a5"),
-	},
-	controls,
-	[]*crash.Workload{
-		copying("copy-atomic", "filecopy.File, atomic", 1, 300<<10, filecopy.Options{Atomic: true}),
-		copying("copy-tree", "filecopy.All of 6 files", 6, 60<<10, filecopy.Options{}),
-		copying("copy-resume", "filecopy.File of 8 MiB, which goes on after a kill", 1, 8<<20, filecopy.Options{Resume: true, Method: filecopy.ReadWrite}),
-		replaceEach(),
-		rotated,
-		walLog(),
-		whole("whole-create", files.Create, false),
-		whole("whole-create-dirs", files.Create, true),
-		whole("whole-truncate", files.Truncate, false),
-		whole("whole-append", files.Append, false),
-		whole("whole-replace", files.Replace, false),
-		writing("writer", "three goroutines, one Writer: Write, Flush, Sync", policies.Small),
-		writing("writer-large", "the same with Writes that bypass memory", policies.Large),
-		writing("writer-mixed", "the same with Writes that do and Writes that don't", policies.Mixed),
-		enqueue(),
-		create(),
-	})
+// workloads are made when they are asked for first: most commands crash nothing.
+var workloads = sync.OnceValue(func() []*crash.Workload {
+	return slices.Concat(
+		[]*crash.Workload{
+			appends("append", "files.Append to 12 paths through 6 descriptors, in 3 goroutines", 6),
+			appends("append-mounted", "files.Append to 12 paths, two of another file system, in 3 goroutines", 2*appendPaths, "a0", "a5"),
+		},
+		controls(),
+		[]*crash.Workload{
+			copying("copy-atomic", "filecopy.File, atomic", 1, 300<<10, filecopy.Options{Atomic: true}),
+			copying("copy-tree", "filecopy.All of 6 files", 6, 60<<10, filecopy.Options{}),
+			copying("copy-resume", "filecopy.File of 8 MiB, which goes on after a kill", 1, 8<<20, filecopy.Options{Resume: true, Method: filecopy.ReadWrite}),
+			replaceEach(),
+			rotated(),
+			walLog(),
+			whole("whole-create", files.Create, false),
+			whole("whole-create-dirs", files.Create, true),
+			whole("whole-truncate", files.Truncate, false),
+			whole("whole-append", files.Append, false),
+			whole("whole-replace", files.Replace, false),
+			writing("writer", "three goroutines, one Writer: Write, Flush, Sync", policies.Small),
+			writing("writer-large", "the same with Writes that bypass memory", policies.Large),
+			writing("writer-mixed", "the same with Writes that do and Writes that don't", policies.Mixed),
+			enqueue(),
+			create(),
+		})
+})
 
 // Workloads are all, controls included.
-func Workloads() []*crash.Workload { return slices.Clone(workloads) }
+func Workloads() []*crash.Workload { return slices.Clone(workloads()) }
 
 // With returns some workloads and all controls, in the order of the catalogue.
 func With(chosen ...*crash.Workload) []*crash.Workload {
@@ -49,7 +53,7 @@ func With(chosen ...*crash.Workload) []*crash.Workload {
 }
 
 // Find returns the workload of a name, or nil.
-func Find(name string) *crash.Workload { return crash.Find(workloads, name) }
+func Find(name string) *crash.Workload { return crash.Find(workloads(), name) }
 
 // onlyAcknowledged is the loss of a workload that keeps nothing in memory when a call returns. What a power cut
 // may take is said by what the workload acknowledges as durable.

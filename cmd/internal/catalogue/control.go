@@ -19,47 +19,49 @@ type control struct {
 	below, journal     bool // as in a Workload
 }
 
-var controls = []*crash.Workload{
-	control{name: "plain-private", about: "a temporary of mode 0600, and a rename in the directory that was opened", finds: "correct"}.attacked(0o600, true),
-	control{name: "liar-open", about: "others may read its temporary", finds: "readable"}.attacked(0o644, true),
-	control{name: "liar-path", about: "finds its temporary by the directory's path again", finds: "temporaries"}.attacked(0o600, false),
-	control{name: "plain", about: "write, fsync, rename, fsync of the directory: no holdfast", finds: "correct", below: true}.replacing(1, replace),
-	control{name: "plain-each", about: "the same in 3 goroutines, each its own files: no holdfast", finds: "correct"}.inEach(),
-	control{name: "plain-append", about: "write and fsync, in files that grow: no holdfast", finds: "correct"}.appending(8, func(f holdfast.File, b []byte) error {
-		if _, err := f.Write(b); err != nil {
-			return err
-		}
-		return f.Sync()
-	}),
-	control{name: "liar-no-sync", about: "acknowledges what it has not synced", finds: "lost", journal: true}.replacing(1, func(r *crash.Run, tmp, path string, data []byte) error {
-		return errors.Join(r.WriteFile(tmp, data, false), r.Rename(tmp, path), r.SyncDir())
-	}),
-	control{name: "liar-early", about: "acknowledges before it syncs", finds: "lost"}.replacing(1, func(r *crash.Run, tmp, path string, data []byte) error {
-		record, _ := crash.ReadRecord(data)
-		r.Note(crash.Durable, record.ID, record.N)
-		return errors.Join(r.WriteFile(tmp, data, true), r.Rename(tmp, path), r.SyncDir())
-	}),
-	control{name: "liar-no-directory", about: "does not sync the directory", finds: "lost"}.replacing(1, func(r *crash.Run, tmp, path string, data []byte) error {
-		return errors.Join(r.WriteFile(tmp, data, true), r.Rename(tmp, path))
-	}),
-	control{name: "liar-name-first", about: "makes the name durable before the bytes", finds: "half", journal: true}.replacing(1, func(r *crash.Run, tmp, path string, data []byte) error {
-		return errors.Join(r.WriteFile(tmp, data, false), r.Rename(tmp, path), r.SyncDir(), r.WriteFile(path, data, true))
-	}),
-	control{name: "liar-deaf", about: "acknowledges whatever its calls return", finds: "lost"}.appending(1, func(f holdfast.File, b []byte) error {
-		_, _ = f.Write(b)
-		_ = f.Sync()
-		return nil
-	}),
-	control{name: "liar-again", about: "syncs again when a sync has failed", finds: "lost"}.appending(1, func(f holdfast.File, b []byte) error {
-		if _, err := f.Write(b); err != nil {
-			return err
-		}
-		if f.Sync() == nil {
+func controls() []*crash.Workload {
+	return []*crash.Workload{
+		control{name: "plain-private", about: "a temporary of mode 0600, and a rename in the directory that was opened", finds: "correct"}.attacked(0o600, true),
+		control{name: "liar-open", about: "others may read its temporary", finds: "readable"}.attacked(0o644, true),
+		control{name: "liar-path", about: "finds its temporary by the directory's path again", finds: "temporaries"}.attacked(0o600, false),
+		control{name: "plain", about: "write, fsync, rename, fsync of the directory: no holdfast", finds: "correct", below: true}.replacing(1, replace),
+		control{name: "plain-each", about: "the same in 3 goroutines, each its own files: no holdfast", finds: "correct"}.inEach(),
+		control{name: "plain-append", about: "write and fsync, in files that grow: no holdfast", finds: "correct"}.appending(8, func(f holdfast.File, b []byte) error {
+			if _, err := f.Write(b); err != nil {
+				return err
+			}
+			return f.Sync()
+		}),
+		control{name: "liar-no-sync", about: "acknowledges what it has not synced", finds: "lost", journal: true}.replacing(1, func(r *crash.Run, tmp, path string, data []byte) error {
+			return errors.Join(r.WriteFile(tmp, data, false), r.Rename(tmp, path), r.SyncDir())
+		}),
+		control{name: "liar-early", about: "acknowledges before it syncs", finds: "lost"}.replacing(1, func(r *crash.Run, tmp, path string, data []byte) error {
+			record, _ := crash.ReadRecord(data)
+			r.Note(crash.Durable, record.ID, record.N)
+			return errors.Join(r.WriteFile(tmp, data, true), r.Rename(tmp, path), r.SyncDir())
+		}),
+		control{name: "liar-no-directory", about: "does not sync the directory", finds: "lost"}.replacing(1, func(r *crash.Run, tmp, path string, data []byte) error {
+			return errors.Join(r.WriteFile(tmp, data, true), r.Rename(tmp, path))
+		}),
+		control{name: "liar-name-first", about: "makes the name durable before the bytes", finds: "half", journal: true}.replacing(1, func(r *crash.Run, tmp, path string, data []byte) error {
+			return errors.Join(r.WriteFile(tmp, data, false), r.Rename(tmp, path), r.SyncDir(), r.WriteFile(path, data, true))
+		}),
+		control{name: "liar-deaf", about: "acknowledges whatever its calls return", finds: "lost"}.appending(1, func(f holdfast.File, b []byte) error {
+			_, _ = f.Write(b)
+			_ = f.Sync()
 			return nil
-		}
-		return f.Sync()
-	}),
-	control{name: "liar-memory", about: "acknowledges what is in its memory", finds: "lost"}.remembering(),
+		}),
+		control{name: "liar-again", about: "syncs again when a sync has failed", finds: "lost"}.appending(1, func(f holdfast.File, b []byte) error {
+			if _, err := f.Write(b); err != nil {
+				return err
+			}
+			if f.Sync() == nil {
+				return nil
+			}
+			return f.Sync()
+		}),
+		control{name: "liar-memory", about: "acknowledges what is in its memory", finds: "lost"}.remembering(),
+	}
 }
 
 // replace is what a plain correct program does.

@@ -18,8 +18,10 @@ import (
 
 // rotated is several goroutines that write to one log. It rotates after a few records, and
 // compresses its backups.
-var rotated = &crash.Workload{Name: "rotate", About: "three goroutines, one rotate.File: small files, compressed backups", Files: true,
-	Targets: logTargets, Run: onLog}
+func rotated() *crash.Workload {
+	return &crash.Workload{Name: "rotate", About: "three goroutines, one rotate.File: small files, compressed backups", Files: true,
+		Targets: logTargets, Run: onLog}
+}
 
 const (
 	rotatedLog = "app.log"
