@@ -122,8 +122,10 @@ var (
 func (s *spread) look(path string) error {
 	is, err := os.Stat(path)
 	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
 	case err != nil:
-		return nil // Append makes what is missing, and finds what else there is
+		return err
 	case s.input != nil && os.SameFile(s.input, is):
 		err = errIsInput
 	case !is.Mode().IsRegular():
