@@ -16,8 +16,8 @@ var filesMutants = []mutant{
 	},
 	{
 		number: "04b", what: "a batch does not sync the directories of the files that it renamed",
-		file: "files/durable.go", tests: batchTests,
-		old: "\tb.part.step.Named(r.Place)\n",
+		file: "files/part.go", tests: batchTests,
+		old: "\tp.step.Named(r.Place)\n",
 		new: "",
 	},
 	{
@@ -28,8 +28,8 @@ var filesMutants = []mutant{
 	},
 	{
 		number: "12b", what: "a file that is appended to and evicted is closed without its sync",
-		file: "files/openfile.go", tests: streamTests,
-		old: "\tt.syncDropped(x)\n",
+		file: "files/sync.go", tests: streamTests,
+		old: "\ty.syncDropped(x)\n",
 		new: "",
 	},
 	{
@@ -40,7 +40,7 @@ var filesMutants = []mutant{
 	},
 	{
 		number: "13b", what: "after a pause the whole piece of a stream is written again",
-		file: "files/flush.go", tests: streamTests,
+		file: "files/write.go", tests: streamTests,
 		old: "\t\t\treturn n, retry.OpWrite, err\n\t\t}\n",
 		new: "\t\t\treturn n, retry.OpWrite, err\n\t\t}\n\t\tif err != nil {\n\t\t\tn = 0\n\t\t}\n",
 	},
@@ -66,9 +66,9 @@ var filesMutants = []mutant{
 	},
 	{
 		number: "15", what: "the descriptor that a whole file system is synced by is opened after the writes",
-		file: "files/durable.go", tests: "BatchHearsOfBytesThatTheKernelLost",
-		old: "\tb.files.jobs.syncs.Add(1)\n",
-		new: "\tfor _, at := range b.part.places {\n\t\tif fd := b.files.openErrseq(at.path, at.Key.Device); fd >= 0 {\n\t\t\tdefer b.files.closeErrseq(fd)\n\t\t\terrseq = fd\n\t\t\tbreak\n\t\t}\n\t}\n\tb.files.jobs.syncs.Add(1)\n",
+		file: "files/part.go", tests: "BatchHearsOfBytesThatTheKernelLost",
+		old: "\tp.files.whole.syncs.Add(1)\n",
+		new: "\tfor _, at := range p.part.places {\n\t\tif fd := p.files.openErrseq(at.path, at.Key.Device); fd >= 0 {\n\t\t\tdefer p.files.closeErrseq(fd)\n\t\t\terrseq = fd\n\t\t\tbreak\n\t\t}\n\t}\n\tp.files.whole.syncs.Add(1)\n",
 	},
 	{
 		number: "24", what: "a file that is appended to is opened without O_APPEND",
@@ -79,7 +79,7 @@ var filesMutants = []mutant{
 	{
 		number: "26", what: "the directory above one that was made is not synced",
 		file: "files/makedirs.go", tests: "Made|Directory|Director",
-		old: "\tif err = f.syncNamesIn(d, losses); err != nil {",
+		old: "\tif err = g.syncNamesIn(d, losses); err != nil {",
 		new: "\t_ = losses\n\tif err != nil {",
 	},
 	{
@@ -90,8 +90,8 @@ var filesMutants = []mutant{
 	},
 	{
 		number: "27b", what: "a directory is synced again by the descriptor on which that has failed",
-		file: "files/job.go", tests: batchTests + "|Loss|Lost|Left",
-		old: "\t\tf.handles.Lost(d)\n",
+		file: "files/ground.go", tests: batchTests + "|Loss|Lost|Left",
+		old: "\t\tg.handles.Lost(d)\n",
 		new: "",
 	},
 	{
@@ -102,9 +102,9 @@ var filesMutants = []mutant{
 	},
 	{
 		number: "33", what: "bytes accepted while a sync by time runs do not start its clock",
-		file: "files/streamdue.go", tests: streamTests + "|Period|Time",
-		old: "\t\tif left := t.syncBehindLocked(goals()); left && !t.syncDue {\n",
-		new: "\t\tleft := t.syncBehindLocked(goals())\n\t\tt.syncTimer.Disarm()\n\t\tif left && !t.syncDue {\n",
+		file: "files/sync.go", tests: streamTests + "|Period|Time",
+		old: "\t\tif left := y.syncBehindLocked(targets()); left && !y.timeDue {\n",
+		new: "\t\tleft := y.syncBehindLocked(targets())\n\t\ty.timer.Set(false)\n\t\tif left && !y.timeDue {\n",
 	},
 	{
 		number: "34", what: "a batch takes a file of another file system than its directory for synced with that",
@@ -120,15 +120,15 @@ var filesMutants = []mutant{
 	},
 	{
 		number: "701", what: "what was appended without a journal is counted without a doubt",
-		file: "files/job.go", tests: "Journal|Doubt",
-		old: "\tif err == nil {\n\t\tf.countDoubt(d)\n\t}\n",
+		file: "files/ground.go", tests: "Journal|Doubt",
+		old: "\tif err == nil {\n\t\tg.countDoubt(d)\n\t}\n",
 		new: "",
 	},
 	{
 		number: "702", what: "a doubt is counted of a directory whose file system has a journal",
-		file: "files/job.go", tests: "Journal|Doubt",
-		old: "\tif d.LacksJournal || f.options.Policy.Sync.Mode == holdfast.SyncNever && vfs.LacksJournal(f.disk, d.Fd) {",
-		new: "\tif d.LacksJournal || f.options.Policy.Sync.Mode == holdfast.SyncNever {",
+		file: "files/ground.go", tests: "Journal|Doubt",
+		old: "\tif d.LacksJournal || g.options.Policy.Sync.Mode == holdfast.SyncNever && vfs.LacksJournal(g.disk, d.Fd) {",
+		new: "\tif d.LacksJournal || g.options.Policy.Sync.Mode == holdfast.SyncNever {",
 	},
 	{
 		number: "703", what: "a tree that is copied file by file reports no doubt",
@@ -145,8 +145,8 @@ var filesMutants = []mutant{
 	{
 		number: "705", what: "the same of a file that is appended to",
 		file: "files/sync.go", tests: streamTests + "|Loss|Lost|Neighbours",
-		old: "if err != nil && d.nameless {",
-		new: "if err != nil && d.nameless && false {",
+		old: "if err != nil && d.dirUnsynced {",
+		new: "if err != nil && d.dirUnsynced && false {",
 	},
 	{
 		number: "706", what: "write does not tell of a file that a replacement has stripped",
@@ -159,14 +159,14 @@ var filesMutants = []mutant{
 	{
 		number: "201", what: "a file in a directory that is just being made is reported durable before that is",
 		file: "files/makedirs.go", tests: "Made|Directory|Director",
-		old: "\tif f.makers.Load() > 0 {",
-		new: "\tif f.makers.Load() < 0 {",
+		old: "\tif g.dirs.makers.Load() > 0 {",
+		new: "\tif g.dirs.makers.Load() < 0 {",
 	},
 	{
 		number: "202", what: "a made directory whose name was lost taints only the files right in it",
 		file: "files/makedirs.go", tests: "Made|Directory|Director",
-		old: "path != \"\"; path = dirAbove(path) {\n\t\tif err := f.lostDirs[path]",
-		new: "path != \"\"; path = \"\" {\n\t\tif err := f.lostDirs[path]",
+		old: "path != \"\"; path = dirAbove(path) {\n\t\tif err := g.dirs.lost[path]",
+		new: "path != \"\"; path = \"\" {\n\t\tif err := g.dirs.lost[path]",
 	},
 	{
 		number: "203", what: "a directory that was moved away is used under its old path",
@@ -200,7 +200,7 @@ var filesMutants = []mutant{
 	},
 	{
 		number: "208", what: "a whole file is written between the parts of an append that failed in its middle",
-		file: "files/close.go", tests: wholeTests + "|" + streamTests,
+		file: "files/flush.go", tests: wholeTests + "|" + streamTests,
 		old: "s != nil && s.begun > 0 && s.begun < len(s.flight.bytes) {\n\t\treturn s.failed",
 		new: "s != nil && s.begun > 0 && s.begun < len(s.flight.bytes) {\n\t\treturn nil",
 	},
@@ -254,39 +254,39 @@ var filesMutants = []mutant{
 	},
 	{
 		number: "215", what: "two paths of one new file mix their bytes",
-		file: "files/inplace.go", tests: wholeTests + "|Fresh|Link",
+		file: "files/fresh.go", tests: wholeTests + "|Fresh|Link",
 		old: "\tfor _, g := range sealed {\n",
 		new: "\tfor _, g := range sealed[:0] {\n",
 	},
 	{
 		number: "216", what: "memory of streams exceeds its limit by a block",
-		file: "files/flush.go", tests: streamTests + "|Memory",
+		file: "files/memory.go", tests: streamTests + "|Memory",
 		old: "\tcase m.used+size > m.limit:",
 		new: "\tcase m.used > m.limit:",
 	},
 	{
 		number: "217", what: "a directory that was synced in vain still makes a stream's name durable",
-		file: "files/names.go", tests: streamTests + "|Name",
+		file: "files/streams.go", tests: streamTests + "|Name",
 		old: "\tcase synced.losses != named.losses:\n\t\treturn durable.ErrDirLost\n",
 		new: "\tcase synced.losses < 0:\n\t\treturn durable.ErrDirLost\n",
 	},
 	{
 		number: "218", what: "the name of a path that was forgotten is never synced",
-		file: "files/names.go", tests: streamTests + "|Name|Forg",
-		old: "\tt.names[dir] = forgottenNames{site, t.forgotten, old.bytes + bytes, old.unopened}\n",
+		file: "files/streams.go", tests: streamTests + "|Name|Forg",
+		old: "\tt.forgotten.names[dir] = forgottenNames{site, t.forgotten.count, old.bytes + bytes, old.unopened}\n",
 		new: "\t_ = site\n",
 	},
 	{
 		number: "219", what: "a failure in the background is reported by no later Append",
-		file: "files/append.go", tests: streamTests + "|Background",
+		file: "files/flush.go", tests: streamTests + "|Background",
 		old: "\tif err := s.unreported; err != nil && s.final == nil {\n\t\ts.unreported = nil\n\t\treturn refused(err)\n\t}\n",
 		new: "",
 	},
 	{
 		number: "220", what: "Flush of a Set leaves out what failed in the background before",
 		file: "files/close.go", tests: streamTests + "|Background|Flush",
-		old: "\terr = distinct.Join(earlier, err, t.unreportedLocked(goals), t.lostNamesLocked())",
-		new: "\t_ = earlier\n\terr = distinct.Join(err, t.unreportedLocked(goals), t.lostNamesLocked())",
+		old: "\terr = errjoin.Join(earlier, err, unreportedLocked(targets), t.lostNamesLocked())",
+		new: "\t_ = earlier\n\terr = errjoin.Join(err, unreportedLocked(targets), t.lostNamesLocked())",
 	},
 	{
 		number: "221", what: "what new files of a directory get is remembered though its group has changed",
@@ -339,14 +339,14 @@ var filesMutants = []mutant{
 	{
 		number: "229", what: "what was left by eviction under sync=never is reported durable though its sync failed",
 		file: "files/unsynced.go", tests: streamTests + "|Left|Never",
-		old: "\t\terrs = append(errs, t.left[device].failed)\n",
+		old: "\t\terrs = append(errs, t.forgotten.left[device].failed)\n",
 		new: "",
 	},
 	{
 		number: "230", what: "Close does not say how many accepted bytes are lost",
 		file: "files/close.go", tests: streamTests + "|Lost|Close",
-		old: "earlier = distinct.Join(earlier, t.lostLocked(goals), t.unreportedLocked(goals), t.lostNamesLocked())",
-		new: "earlier = distinct.Join(earlier, t.unreportedLocked(goals), t.lostNamesLocked())",
+		old: "failed = append(failed, t.lostLocked(targets), unreportedLocked(targets), t.lostNamesLocked())",
+		new: "failed = append(failed, unreportedLocked(targets), t.lostNamesLocked())",
 	},
 	{
 		number: "231", what: "Replace of a symbolic link replaces the link",
@@ -356,7 +356,7 @@ var filesMutants = []mutant{
 	},
 	{
 		number: "232", what: "a part's results are reported durable though the directory was moved meanwhile",
-		file: "files/durable.go", tests: batchTests + "|Moved",
+		file: "files/part.go", tests: batchTests + "|Moved",
 		old: "\t\t\tif d.Key() != at.Key {\n\t\t\t\treturn errDirMoved\n\t\t\t}\n",
 		new: "\t\t\t_ = at\n",
 	},
@@ -376,15 +376,15 @@ var filesMutants = []mutant{
 	},
 	{
 		number: "803", what: "Files has the kernel follow links, and syncs the link's directory",
-		file: "files/inplace.go", tests: batchTests + "|Link",
+		file: "files/ground.go", tests: batchTests + "|Link",
 		old: "os.O_CREATE | sys.NoFollow\n",
 		new: "os.O_CREATE\n",
 	},
 	{
 		number: "805", what: "the failed sync of a directory in which one was made is not counted",
 		file: "files/makedirs.go", tests: "Made|Directory|Director|Loss",
-		old: "\tif err = f.syncNamesIn(d, losses); err != nil {",
-		new: "\t_ = losses\n\tif err = f.disk.Sync(d.Fd); err != nil {",
+		old: "\tif err = g.syncNamesIn(d, losses); err != nil {",
+		new: "\t_ = losses\n\tif err = g.disk.Sync(d.Fd); err != nil {",
 	},
 	{
 		number: "806", what: "the failed sync of a file system is not counted against names of others",
@@ -431,20 +431,20 @@ var filesMutants = []mutant{
 	{
 		number: "814", what: "of a new file behind a symbolic link the link's directory is synced",
 		file: "files/names.go", tests: streamTests + "|Name|Link",
-		old: "dirs[s.dir] = append(dirs[s.dir], naming{s, s.births})",
-		new: "dirs[s.name.dir] = append(dirs[s.name.dir], naming{s, s.births})",
+		old: "dirs[s.dir] = append(dirs[s.dir], unsyncedName{s, s.births})",
+		new: "dirs[s.name.dir] = append(dirs[s.name.dir], unsyncedName{s, s.births})",
 	},
 	{
 		number: "815", what: "a waiter for a directory's sync answers for the link's directory too",
 		file: "files/names.go", tests: streamTests + "|Name|Link",
-		old: "dirs[s.dir] = append(dirs[s.dir], naming{s, s.births})",
-		new: "dirs[s.dir] = append(dirs[s.name.dir], naming{s, s.births})",
+		old: "dirs[s.dir] = append(dirs[s.dir], unsyncedName{s, s.births})",
+		new: "dirs[s.dir] = append(dirs[s.name.dir], unsyncedName{s, s.births})",
 	},
 	{
 		number: "816", what: "the sync of files that were left is taken for a proof of their names",
 		file: "files/unsynced.go", tests: "LeftIsNoProof",
-		old: "if err != nil || t.files.names.Settled(directory, n.losses) == nil {",
-		new: "if t.files.names.Settled(directory, n.losses); true {",
+		old: "if err != nil || t.names.Settled(directory, n.losses) == nil {",
+		new: "if t.names.Settled(directory, n.losses); true {",
 	},
 	{
 		number: "817", what: "an empty file that is found where names were lost is taken for new",
@@ -454,13 +454,13 @@ var filesMutants = []mutant{
 	},
 	{
 		number: "818", what: "lost names are looked for by one path of their directory",
-		file: "files/names.go", tests: "LostNameIsLost|EmptyFileWhose",
+		file: "files/streams.go", tests: "LostNameIsLost|EmptyFileWhose",
 		old: "if lost.is == is && is != (keyed.Key{}) || slices.Contains(paths, path) {",
 		new: "if slices.Contains(paths[len(paths)-1:], path) {",
 	},
 	{
 		number: "819", what: "forgotten names of a directory that was moved are taken for those of the next at its path",
-		file: "files/names.go", tests: "ForgottenNamesOfAMoved",
+		file: "files/streams.go", tests: "ForgottenNamesOfAMoved",
 		old: "\t\t\tt.loseNamesLocked(dir, keyed.Key{}, errDirMoved)\n",
 		new: "\t\t\t_ = errDirMoved\n",
 	},
@@ -475,7 +475,7 @@ var filesMutants = []mutant{
 	{
 		number: "842", what: "a removed file is written on",
 		file: "files/sync.go", tests: "Remov",
-		old: "\t\t\tt.files.handles.Retire(&d.file.Handle)\n",
+		old: "\t\ty.handles.Retire(&d.file.Handle)\n",
 		new: "",
 	},
 	{
@@ -487,7 +487,7 @@ var filesMutants = []mutant{
 	{
 		number: "846", what: "a rename that has not returned yet is taken for another program's",
 		file: "files/sync.go", tests: "Rename",
-		old: "(d.file.replaced || t.renames[d.file.key] > 0)",
+		old: "(d.file.replaced || y.open.renames[d.file.key] > 0)",
 		new: "d.file.replaced",
 	},
 	{
@@ -620,7 +620,7 @@ var filesMutants = []mutant{
 	},
 	{
 		number: "Y5", what: "the end of a wait for a turn is reported as a failed write",
-		file: "files/failures.go", tests: "NotHeard",
+		file: "files/flush.go", tests: "NotHeard",
 		old: "case fail.Op != string(opWait) && !s.failing:",
 		new: "case !s.failing:",
 	},
@@ -692,9 +692,9 @@ var filesMutants = []mutant{
 	},
 	{
 		number: "Z21", what: "where there are no inodes, an append goes to the file that was replaced",
-		file: "files/close.go", tests: "WithoutInodes",
-		old: "x != nil && x.key == (keyed.Key{}) {\n\t\treturn t.shutLocked",
-		new: "x != nil && x.key == (keyed.Key{}) && false {\n\t\treturn t.shutLocked",
+		file: "files/flush.go", tests: "WithoutInodes",
+		old: "x != nil && x.key == (keyed.Key{}) {\n\t\treturn f.open.shutLocked",
+		new: "x != nil && x.key == (keyed.Key{}) && false {\n\t\treturn f.open.shutLocked",
 	},
 	{
 		number: "Z22", what: "a call is left the attempts that the one before it has not used",
@@ -710,39 +710,39 @@ var filesMutants = []mutant{
 	},
 	{
 		number: "N01", what: "a torn line is looked for once, also after an append that failed in its middle",
-		file: "files/flush.go", tests: "OfOurOwn",
+		file: "files/write.go", tests: "OfOurOwn",
 		old: "\t\tx.ended = !s.exclusive //",
 		new: "\t\t//",
 	},
 	{
 		number: "N02", what: "a line feed ends the line whose rest is to follow",
-		file: "files/flush.go", tests: "OfOurOwn",
+		file: "files/write.go", tests: "OfOurOwn",
 		old: "if s.exclusive || s.begun == 0 {",
 		new: "if true {",
 	},
 	{
 		number: "N03", what: "a torn line that was ended is not counted",
-		file: "files/flush.go", tests: "TornLine",
-		old: "\t\tt.healed++\n",
+		file: "files/write.go", tests: "TornLine",
+		old: "\t\to.healed++\n",
 		new: "",
 	},
 	{
 		number: "N14", what: "an append of which a part is in the file says that nothing is",
-		file: "files/append.go", tests: "OfOurOwn",
-		old: "\t\tif n > 0 {\n\t\t\tfail.Outcome = holdfast.OutcomePartial\n\t\t}\n",
+		file: "files/flush.go", tests: "OfOurOwn",
+		old: "\tif n > 0 {\n\t\tfail.Outcome = holdfast.OutcomePartial\n\t}\n",
 		new: "",
 	},
 	{
 		number: "P36", what: "a failed close of a file is not reported",
-		file: "files/openfile.go", tests: "FailedCloseIsTold",
-		old: "\t\tt.reportLocked(failed, 0)\n\t\tif s.unreported == nil {",
+		file: "files/sync.go", tests: "FailedCloseIsTold",
+		old: "\t\ty.reportLocked(failed, 0)\n\t\tif s.unreported == nil {",
 		new: "\t\tif s.unreported == nil {",
 	},
 	{
 		number: "P37", what: "bytes are accepted while a failure waits to be returned",
 		file: "files/append.go", tests: "FailedCloseIsTold",
-		old: "s.failed == nil && s.unreported == nil && s.final == nil && !t.closing",
-		new: "s.failed == nil && s.final == nil && !t.closing",
+		old: "s.failed == nil && s.unreported == nil && s.final == nil && !f.streams.closing",
+		new: "s.failed == nil && s.final == nil && !f.streams.closing",
 	},
 	{
 		number: "P38", what: "a path with a failure to report is forgotten",
@@ -753,7 +753,7 @@ var filesMutants = []mutant{
 	{
 		number: "P39", what: "a step that failed for another call ends the wait",
 		file: "files/commit.go", tests: "WhoseStepHasFailed",
-		old: "\t\tagain = isOver && s.safe < mine.to && mine.within(s.lost) == 0 && !t.closing\n",
+		old: "\t\tagain = isOver && s.safe < mine.to && mine.within(s.lost) == 0 && !y.closing\n",
 		new: "\t\tagain = false && isOver\n",
 	},
 }
