@@ -68,7 +68,7 @@ var filesMutants = []mutant{
 		number: "15", what: "the descriptor that a whole file system is synced by is opened after the writes",
 		file: "files/part.go", tests: "BatchHearsOfBytesThatTheKernelLost",
 		old: "\tp.files.whole.syncs.Add(1)\n",
-		new: "\tfor _, at := range p.part.places {\n\t\tif fd := p.files.openErrseq(at.path, at.Key.Device); fd >= 0 {\n\t\t\tdefer p.files.closeErrseq(fd)\n\t\t\terrseq = fd\n\t\t\tbreak\n\t\t}\n\t}\n\tp.files.whole.syncs.Add(1)\n",
+		new: "\tfor _, at := range p.places {\n\t\tif fd := p.files.openErrseq(at.path, at.Key.Device); fd >= 0 {\n\t\t\tdefer p.files.closeErrseq(fd)\n\t\t\terrseq = fd\n\t\t\tbreak\n\t\t}\n\t}\n\tp.files.whole.syncs.Add(1)\n",
 	},
 	{
 		number: "24", what: "a file that is appended to is opened without O_APPEND",
