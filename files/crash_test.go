@@ -33,8 +33,8 @@ func TestSetKeepsThePromises(t *testing.T) {
 				Open: func(g *crashsuite.Ground) (crashsuite.Subject, error) {
 					return &appender{openSet(g, lines), path.Join(g.Dir, "log"), lines}, nil
 				},
-				Read: func(_ *testing.T, writes map[string][]byte) ([][]byte, error) {
-					return crashsuite.Lines(writes["log"]), nil
+				Read: func(_ *testing.T, found map[string][]byte) ([][]byte, error) {
+					return crashsuite.Lines(found["log"]), nil
 				},
 				Data:    "log",
 				Tries:   tries,
@@ -70,9 +70,9 @@ func TestSetKeepsThePromises(t *testing.T) {
 			}
 			return replacer{openSet(g, false), g.Dir}, nil
 		}
-		whole.Read = func(_ *testing.T, writes map[string][]byte) ([][]byte, error) {
-			maps.DeleteFunc(writes, func(_ string, data []byte) bool { return string(data) == old })
-			return crashsuite.EachFile(writes), nil
+		whole.Read = func(_ *testing.T, found map[string][]byte) ([][]byte, error) {
+			maps.DeleteFunc(found, func(_ string, data []byte) bool { return string(data) == old })
+			return crashsuite.EachFile(found), nil
 		}
 		crashsuite.Run(t, whole)
 	})
@@ -159,13 +159,13 @@ func (b batcher) Write(p []byte) (n int, err error) {
 }
 
 // readBatches returns the records of which all three files are there.
-func readBatches(_ *testing.T, writes map[string][]byte) (all [][]byte, err error) {
-	for _, name := range slices.Sorted(maps.Keys(writes)) {
+func readBatches(_ *testing.T, found map[string][]byte) (all [][]byte, err error) {
+	for _, name := range slices.Sorted(maps.Keys(found)) {
 		base, first := strings.CutSuffix(name, ".0")
-		data := writes[name]
+		data := found[name]
 		switch {
 		case !first || strings.HasPrefix(name, "."):
-		case bytes.Equal(data, writes[base+".1"]) && bytes.Equal(data, writes[base+".2"]):
+		case bytes.Equal(data, found[base+".1"]) && bytes.Equal(data, found[base+".2"]):
 			all = append(all, data)
 		}
 	}

@@ -107,12 +107,12 @@ func TestThirdFileSystemIsSyncedFileByFile(t *testing.T) {
 func TestOnlyFileOfABatchIsSyncedByItself(t *testing.T) {
 	for _, sync := range []holdfast.Sync{{Mode: holdfast.SyncClose}, {Mode: holdfast.SyncGroup}, holdfast.SyncEvery(time.Hour)} {
 		for _, mode := range wholeModes {
-			for _, writes := range []int{1, 2} {
+			for _, n := range []int{1, 2} {
 				d := fault.NewDisk()
 				d.MkdirAll("a")
-				makeDurable(t, d, files.Options{Policy: holdfast.Policy{Sync: sync}}, durableFiles(writes, mode, "a"))
-				if alone := d.Count(fault.DiskSyncAll) == 0 && d.Count(fault.DiskSync) == 2; alone != (writes == 1) {
-					t.Errorf("%v, %v: synced by itself is %v for %d files", sync, mode, alone, writes)
+				makeDurable(t, d, files.Options{Policy: holdfast.Policy{Sync: sync}}, durableFiles(n, mode, "a"))
+				if alone := d.Count(fault.DiskSyncAll) == 0 && d.Count(fault.DiskSync) == 2; alone != (n == 1) {
+					t.Errorf("%v, %v: synced by itself is %v for %d files", sync, mode, alone, n)
 				}
 			}
 		}
@@ -153,14 +153,14 @@ func TestFirstFileIsUntouchedIfTheIteratorPanics(t *testing.T) {
 }
 
 func TestWhatOthersHaveWrittenDecidesHowFilesAreSynced(t *testing.T) {
-	check := func(dirty int64, writes int, wantAll bool) {
+	check := func(dirty int64, n int, wantAll bool) {
 		t.Helper()
 		d := fault.NewDisk()
 		d.MkdirAll("a")
 		d.SetDirty(dirty)
-		makeDurable(t, d, files.Options{Workers: 1, Handles: 4}, durableFiles(writes, files.Create, "a"))
+		makeDurable(t, d, files.Options{Workers: 1, Handles: 4}, durableFiles(n, files.Create, "a"))
 		if all := d.Count(fault.DiskSyncAll) > 0; all != wantAll {
-			t.Errorf("%d dirty bytes and %d files: all synced is %v", dirty, writes, all)
+			t.Errorf("%d dirty bytes and %d files: all synced is %v", dirty, n, all)
 		}
 	}
 	check(-1, 500, false) // not known
