@@ -389,7 +389,7 @@ var filesMutants = []mutant{
 	{
 		number: "806", what: "the failed sync of a file system is not counted against names of others",
 		file: "internal/durable/losses.go", pkg: "files", tests: "FailedSyncOfAllTakesNamesOfAnotherBatch",
-		old: "\t\tif err != nil && err != errDeviceLost {\n\t\t\tn.Fail(what)\n\t\t}\n",
+		old: "\t\tif err != nil && err != errDeviceLost {\n\t\t\tn.Fail(key)\n\t\t}\n",
 		new: "",
 	},
 	{
