@@ -108,7 +108,7 @@ func (o Outcome) String() string {
 // MarshalText returns the outcome's name.
 func (o Outcome) MarshalText() ([]byte, error) {
 	if o < 0 || int(o) >= len(outcomeNames) {
-		return nil, fmt.Errorf("outcome %d is none", int(o))
+		return nil, fmt.Errorf("outcome %d is not defined", int(o))
 	}
 	return []byte(o.String()), nil
 }

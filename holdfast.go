@@ -33,11 +33,10 @@ import (
 
 // A File is the destination of a [Writer]. *[os.File] implements it.
 //
-// Write writes at the file's own position and may write less than it was given; the
-// Writer goes on at the next byte. Sync returns nil only when all bytes written
-// before it are on stable storage. The Writer never calls two Writes at a time, nor two
-// Syncs, but a Sync may run during a Write. With an *os.File the Writer uses
-// fdatasync(2) where the system has it.
+// Write writes at the file's own position and may write fewer bytes than it was given; the Writer
+// continues at the next byte. Sync returns nil only when all bytes written before it are on stable
+// storage. The Writer never calls two Writes at a time, nor two Syncs, but a Sync may run during a
+// Write. With an *os.File the Writer uses fdatasync(2) where the system has it.
 type File interface {
 	io.Writer
 	Sync() error
@@ -59,6 +58,6 @@ var (
 	// ErrUnlinked is the cause of a [SyncError], [files.Error] or [wal.Error] when the file has
 	// lost its last name. Its bytes were synced, but no name leads to them after a crash. It is
 	// final for a Writer, which has one file, and for a [wal.Log]; make a new one. A [files.Set]
-	// reports it once, and the next call opens the path anew.
+	// reports it once, and the next call opens the path again.
 	ErrUnlinked = errors.New("file was removed while it was written")
 )

@@ -22,11 +22,10 @@ import (
 // The zero Policy is [Unbuffered]: every Write goes directly to the kernel, and
 // nothing is synced. No field's zero stands for a default.
 type Policy struct {
-	// Buffer is the size of the buffer in memory. 0 means that every Write goes
-	// directly to the kernel. While one buffer is flushed a second one fills, so a
-	// Writer holds up to 2×Buffer bytes. An [os.File] gets at most 256 KiB in one
-	// write, which are still in the CPU's cache. A Write of 64 KiB or more bypasses
-	// every buffer.
+	// Buffer is the size of the buffer in memory. 0 means that every Write goes directly to the
+	// kernel. While one buffer is flushed a second one fills, so a Writer holds up to 2×Buffer
+	// bytes. A flush to an [os.File] starts at 256 KiB even if the buffer is larger: the bytes are
+	// still in the CPU's cache. A Write of 64 KiB or more bypasses every buffer.
 	Buffer Size
 
 	// FlushEvery is the longest time that a byte waits in memory before its flush
@@ -327,7 +326,7 @@ func (p Policy) MarshalText() ([]byte, error) {
 	return []byte(p.String()), nil
 }
 
-// UnmarshalText reads what [ParsePolicy] reads; on an error p is unchanged.
+// UnmarshalText parses text as [ParsePolicy] does; on an error p is unchanged.
 func (p *Policy) UnmarshalText(text []byte) error {
 	v, err := ParsePolicy(string(text))
 	if err == nil {

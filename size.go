@@ -71,7 +71,7 @@ func (s Size) String() string {
 // MarshalText returns the size as String does.
 func (s Size) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText reads what [ParseSize] reads.
+// UnmarshalText parses text as [ParseSize] does.
 func (s *Size) UnmarshalText(text []byte) error {
 	v, err := ParseSize(string(text))
 	if err == nil {

@@ -39,8 +39,8 @@ func (s *syncer) await() {
 	}
 }
 
-// Sync makes all bytes durable that were accepted before the call. On nil, Durable is at least what
-// Written was then. It works under every policy, and calls made at the same time share one sync.
+// Sync makes all bytes accepted before the call durable. On nil, Durable is at least the value of
+// Written at the call. It works under every policy, and calls made at the same time share one sync.
 func (w *Writer) Sync() error {
 	w.mu.Lock()
 	if err := w.refusalLocked(); err != nil {

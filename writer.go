@@ -93,7 +93,7 @@ func New(f File, p Policy) (*Writer, error) {
 
 func newWriter(f File, p Policy, name dirent.Entry) (*Writer, error) {
 	// The kernel copies a Write of direct bytes from the caller's slice in less time than two
-	// copies take. At most hot bytes gather for an os.File: they fit into a CPU's cache.
+	// copies take. A flush to an os.File starts at hot bytes: they fit into a CPU's cache.
 	const direct, hot = 64 * KiB, 256 * KiB
 	t, err := newTarget(f, p, name)
 	if err != nil {

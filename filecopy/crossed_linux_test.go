@@ -182,9 +182,9 @@ func TestCrossingsForgetWhatIsDone(t *testing.T) {
 
 func TestAnUnknownDirectoryIsNoWayIn(t *testing.T) {
 	var c overlap
-	c.wayIn(fileID{})
-	c.wayIn(fileID{1, 2})
-	if c.isWayIn(fileID{}) || !c.isWayIn(fileID{1, 2}) || c.isWayIn(fileID{1, 3}) {
+	c.addEntry(fileID{})
+	c.addEntry(fileID{1, 2})
+	if c.isEntry(fileID{}) || !c.isEntry(fileID{1, 2}) || c.isEntry(fileID{1, 3}) {
 		t.Error(c.entries)
 	}
 }

@@ -25,22 +25,22 @@ type overlap struct {
 	under   [2]map[fileID]int // directories in progress, with their count
 }
 
-// wayIn adds the destination of a pair to the entries.
-func (c *overlap) wayIn(id fileID) {
+// addEntry adds the destination of a pair to the entries.
+func (c *overlap) addEntry(id fileID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.wayInLocked(atDestination, id)
+	c.addEntryLocked(atDestination, id)
 }
 
-func (c *overlap) wayInLocked(at end, id fileID) {
+func (c *overlap) addEntryLocked(at end, id fileID) {
 	if c.entries[at] == nil {
 		c.entries[at] = map[fileID]bool{}
 	}
 	c.entries[at][id] = true
 }
 
-// isWayIn reports whether a directory is an entry of a destination.
-func (c *overlap) isWayIn(id fileID) bool {
+// isEntry reports whether a directory is an entry of a destination.
+func (c *overlap) isEntry(id fileID) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.entries[atDestination][id] && id != fileID{}
@@ -65,7 +65,7 @@ func (c *overlap) enter(n *copyNode, at end, mounted bool) error {
 		return copyFailure(opRefuse, errIntoItself)
 	}
 	if mounted {
-		c.wayInLocked(at, id)
+		c.addEntryLocked(at, id)
 	}
 	if c.under[at] == nil {
 		c.under[at] = map[fileID]int{}

@@ -141,7 +141,7 @@ func (a *copyAhead) count(fd int) (level aheadLevel) {
 	if is, err := a.t.disk.StatFD(fd); err == nil {
 		level.id = idOf(is)
 	}
-	if a.t.overlap.isWayIn(level.id) {
+	if a.t.overlap.isEntry(level.id) {
 		return level
 	}
 	for {

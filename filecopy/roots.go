@@ -242,7 +242,7 @@ func (p *copyPairs) fits(lender *copyNode, is sys.Stat, to string, name sys.Name
 		return copyFailure(opRefuse, errors.New("source and destination are one file; name another destination"))
 	}
 	if isDir {
-		p.t.overlap.wayIn(idOf(there))
+		p.t.overlap.addEntry(idOf(there))
 	}
 	return nil
 }

@@ -82,7 +82,7 @@ func (f *File) exchangeLocked(next func(*logFile) (*logFile, error)) error {
 	return err
 }
 
-// reopenLocked opens the log's path anew. As in renameLocked, the name that another program has
+// reopenLocked opens the log's path again. As in renameLocked, the name that another program has
 // given to the old file is made durable first. If that fails, no later sync repairs it: on the disk
 // the path may still be the old file's, and a new file there would replace its only name. So the
 // log stays in the old file.

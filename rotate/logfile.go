@@ -105,7 +105,7 @@ type logFile struct {
 	// turn is the offset of its Writer at which a Write must take the lock: where the file is full,
 	// or -1 for at once.
 	turn     atomic.Int64
-	refused  atomic.Bool // rest holds bytes, or Sync must try the directory again
+	refused  atomic.Bool // rest holds accepted bytes, or Sync must try the directory again
 	healed   bool        // its last line was torn
 	reported bool        // a failed sync was reported; guarded by File.mu
 

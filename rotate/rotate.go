@@ -266,7 +266,7 @@ func (f *File) Rotate() error {
 	return f.asked(func() { f.wanted = true })
 }
 
-// Reopen opens the log's path anew if it now leads to another file, or to none. Call it on the
+// Reopen opens the log's path again if it now leads to another file, or to none. Call it on the
 // SIGHUP of a program such as logrotate that has moved the file. A file truncated in place
 // (copytruncate) needs no Reopen. Records accepted before are written to the old file, which must
 // not be compressed before that: use logrotate's delaycompress. If Reopen fails, the log continues

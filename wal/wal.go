@@ -37,10 +37,10 @@ import (
 
 // Options configure a Log.
 type Options struct {
-	// Policy says when records become durable. Its Loss bounds the log's bytes: a record takes up
-	// to 36 bytes in addition to its own, rounded up to 8. Two things don't depend on the policy: a
-	// segment is synced before the next one begins, so that a crash never leaves a hole; and Close
-	// syncs, unless the policy is sync=never.
+	// Policy says when records become durable. Its Loss bounds the log's bytes: a record takes 36
+	// bytes in addition to its own, rounded up to a multiple of 8. Two things don't depend on the
+	// policy: a segment is synced before the next one begins, so that a crash never leaves a hole;
+	// and Close syncs, unless the policy is sync=never.
 	Policy holdfast.Policy
 
 	// SegmentSize is the size of new files; 0 is 16 MiB. It is a multiple of 4 KiB between 8 KiB

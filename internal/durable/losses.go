@@ -72,28 +72,28 @@ func (n *NameSyncs) Losses(directory keyed.Key) int {
 // Fail counts a failed sync of a directory or of a whole file system. A failed sync of a file
 // counts too if its directory entry was not durable: ext2, and ext4 without a journal, sync the
 // directory with a new file, and report its failure to no other descriptor.
-func (n *NameSyncs) Fail(what keyed.Key) {
+func (n *NameSyncs) Fail(key keyed.Key) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.Lost == nil {
 		n.Lost = map[keyed.Key]int{}
 	}
 	n.last++
-	n.Lost[what] = n.last
+	n.Lost[key] = n.last
 }
 
-// InTurn makes a sync of what while no other one runs.
-func (n *NameSyncs) InTurn(what keyed.Key, sync func() error) error {
+// InTurn calls sync while no other sync of the key runs.
+func (n *NameSyncs) InTurn(key keyed.Key, sync func() error) error {
 	var turn keyed.Ticket
-	n.turns.Join(what, &turn)
+	n.turns.Join(key, &turn)
 	defer n.turns.Leave(&turn)
 	n.turns.Await(context.Background(), &turn)
 	return sync()
 }
 
-// Await waits for a sync of what that is in flight: then its failure is counted.
-func (n *NameSyncs) Await(what keyed.Key) {
-	n.InTurn(what, func() error { return nil })
+// Await waits for the sync of the key in flight, if there is one: then its failure is counted.
+func (n *NameSyncs) Await(key keyed.Key) {
+	n.InTurn(key, func() error { return nil })
 }
 
 // Directory makes the names in a directory durable, by sync. Callers that come while another waits
@@ -131,11 +131,11 @@ func (n *NameSyncs) Directory(is keyed.Key, sync func() error) error {
 // Whole makes a whole file system durable, by sync. Before the names of a directory count as
 // durable, await the syncs of the directory, and ask for its losses: see Settled.
 func (n *NameSyncs) Whole(device uint64, sync func() error) error {
-	what := keyed.Key{Device: device}
-	return n.InTurn(what, func() error {
+	key := keyed.Key{Device: device}
+	return n.InTurn(key, func() error {
 		err := sync()
 		if err != nil && err != errDeviceLost {
-			n.Fail(what)
+			n.Fail(key)
 		}
 		return err
 	})

@@ -86,8 +86,8 @@ type Owner interface {
 type Syncer interface {
 	// Sync makes a file's bytes, or a directory's names, durable: fsync(2).
 	Sync(fd int) error
-	// Datasync makes a file's bytes durable, and what is needed to read them:
-	// fdatasync(2), where the system has it.
+	// Datasync makes a file's bytes, and the metadata to read them, durable: fdatasync(2), where
+	// the system has it.
 	Datasync(fd int) error
 }
 
