@@ -154,7 +154,7 @@ func TestBytesInMemoryAreSettledOnADisk(t *testing.T) {
 		f := c.Find(study.EvidenceOf(result.Run{Header: result.Header{Missing: missing}}))
 		byDisk := f.Why == "all stays in memory" && strings.HasPrefix(f.Settle, "--dir ")
 		byC := cstdio.Missing() != "" && f.Why == cstdio.Missing() && f.Settle == ""
-		needsDisk := slices.ContainsFunc(c.Arms, func(a string) bool { return !strings.HasSuffix(a, "/"+string(result.Warm)) })
+		needsDisk := slices.ContainsFunc(c.Takes(), func(a string) bool { return !strings.HasSuffix(a, "/"+string(result.Warm)) })
 		if f.Why == "" || needsDisk && (f.Verdict != study.NotChecked || !byDisk && !byC) {
 			t.Errorf("%s: %+v", c.Name, f)
 		}
@@ -202,7 +202,7 @@ func TestABufferThatIsNoneTurnsTheClaim(t *testing.T) {
 		t.Skip(why)
 	}
 	claim := studytest.ClaimOf(t, Study(), "bytes-calls")
-	c := study.Choice{Preset: study.Audit(), Count: 5000, Rounds: 1, Only: claim.Arms}
+	c := study.Choice{Preset: study.Audit(), Count: 5000, Rounds: 1, Only: claim.Takes()}
 	broken := Study()
 	broken.Arms = func(c study.Choice) []study.Arm {
 		arms := bytesArms(c)
@@ -217,10 +217,10 @@ func TestABufferThatIsNoneTurnsTheClaim(t *testing.T) {
 		return arms
 	}
 	sound := study.EvidenceOf(studytest.RunStudy(t, Study(), c))
-	if why := sound.Missing(claim.Arms[0]); why != "" {
+	if why := sound.Missing(claim.Takes()[0]); why != "" {
 		t.Skip(why)
 	}
-	if math.IsNaN(sound.Median(claim.Arms[0], study.Reads)) {
+	if math.IsNaN(sound.Median(claim.Takes()[0], study.Reads)) {
 		t.Skip("this system does not count the calls of a process")
 	}
 	if f := claim.Judge(sound); f.Verdict != study.Holds {

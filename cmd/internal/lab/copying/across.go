@@ -307,11 +307,11 @@ func notHere(all []study.Evidence) (fallen []string) {
 			break
 		}
 		on := all
-		if len(c.Arms) == 0 {
+		if len(c.Takes()) == 0 {
 			on = []study.Evidence{together}
 		}
 		for _, e := range on {
-			if c.Of != "" && c.Of != kindOf(placeOf(e)) || !e.Have(c.Arms...) {
+			if c.Of != "" && c.Of != kindOf(placeOf(e)) || !e.Have(c.Takes()...) {
 				continue
 			}
 			if f := c.Judge(e); f.Verdict == study.NotHere || f.Verdict == study.NeverSo && f.Measured != "" {

@@ -35,39 +35,33 @@ func latencyClaims() []study.Claim {
 	return []study.Claim{
 		{
 			Name: "latency-spikes", Source: study.EfficientBuffering, Says: "buffering smooths latency spikes",
-			Arms: []string{plainWrite, smallWrite}, Judge: judgeSpikes,
+			Arms: []string{plainWrite, smallWrite}, Decide: judgeSpikes,
 		},
 		{
 			Name: "latency-small-buffer", Source: study.EfficientBuffering, Says: "where latency is critical, a smaller buffer may be more appropriate",
-			Arms: []string{smallWrite, largeWrite}, Judge: func(e study.Evidence) study.Finding {
-				return study.Ratio(e.Ratio(smallWrite, largeWrite, p999)).Judge(study.AtMost(1), study.NotHere,
-					"the slowest Write in a thousand hands over less at 4KiB than at 64KiB",
-					"the slowest Write in a thousand is no quicker at 4KiB than at 64KiB")
-			},
+			Over: smallWrite, Under: largeWrite, By: p999, Allows: study.AtMost(1),
+			Holds: "the slowest Write in a thousand hands over less at 4KiB than at 64KiB",
+			Not:   "the slowest Write in a thousand is no quicker at 4KiB than at 64KiB",
 		},
 		{
 			Name: "latency-sooner", Source: study.EfficientBuffering, Says: "a smaller buffer flushes data more frequently: it can be read sooner",
-			Arms: []string{smallSight, largeSight}, Judge: func(e study.Evidence) study.Finding {
-				return study.Ratio(e.Ratio(smallSight, largeSight, study.Value("visible_p50_ns"))).Judge(study.AtMost(1/longer), study.NotHere,
-					"another process sees a record sooner behind 4KiB than behind 64KiB, as the buffers' sizes say",
-					"another process sees a record no sooner behind 4KiB than behind 64KiB")
-			},
+			Over: smallSight, Under: largeSight, By: study.Value("visible_p50_ns"), Allows: study.AtMost(1 / longer),
+			Holds: "another process sees a record sooner behind 4KiB than behind 64KiB, as the buffers' sizes say",
+			Not:   "another process sees a record no sooner behind 4KiB than behind 64KiB",
 		},
 		{
 			Name: "latency-delays", Source: study.EfficientBuffering, Says: "buffers introduce delays by design",
-			Arms: []string{plainSight, smallSight}, Judge: func(e study.Evidence) study.Finding {
-				return study.Ratio(e.Ratio(smallSight, plainSight, study.Value("visible_p50_ns"))).Judge(study.AtLeast(longer), study.NotHere,
-					"a record waits in the buffer until it is full, and only then can another process read it",
-					"another process sees a buffered record no later than an unbuffered one")
-			},
+			Arms: []string{plainSight, smallSight}, Over: smallSight, Under: plainSight, By: study.Value("visible_p50_ns"), Allows: study.AtLeast(longer),
+			Holds: "a record waits in the buffer until it is full, and only then can another process read it",
+			Not:   "another process sees a buffered record no later than an unbuffered one",
 		},
 		{
 			Name: "latency-4096", Source: study.EfficientBuffering + ", " + study.FileIOExperiment, Says: "by default bufio.NewWriter allocates a 4096-byte buffer", Published: "4096",
-			Arms: []string{thousand}, Judge: judgeDefault,
+			Arms: []string{thousand}, Decide: judgeDefault,
 		},
 		{
 			Name: "latency-unlimited", Source: study.EfficientBuffering, Says: "without limits or proper flushing buffers can grow large",
-			Arms: []string{thousand}, Judge: func(e study.Evidence) study.Finding {
+			Arms: []string{thousand}, Decide: func(e study.Evidence) study.Finding {
 				growth := func(t result.Trial) float64 {
 					return study.Value("heap_written_bytes")(t) / study.Value("heap_bytes")(t)
 				}
@@ -78,7 +72,7 @@ func latencyClaims() []study.Claim {
 		},
 		{
 			Name: "latency-window", Source: study.FileIOExperiment, Says: "periodic flushing bounds data loss to a time window", Published: "the interval",
-			Arms: []string{ticked}, Judge: func(e study.Evidence) study.Finding {
+			Arms: []string{ticked}, Decide: func(e study.Evidence) study.Finding {
 				return judgeWithin(study.Figure(e.Summary(ticked, study.Value("lost_age_ns")), study.Duration), lossWindow,
 					"what a killed process had accepted longer ago than the interval and one flush was in the file",
 					"a killed process lost what it had accepted longer ago than the interval and one flush")
@@ -86,7 +80,7 @@ func latencyClaims() []study.Claim {
 		},
 		{
 			Name: "latency-window-seen", Source: study.FileIOExperiment, Says: "and so it bounds how old a record is before another process can read it", Published: "the interval",
-			Arms: []string{tickedSight}, Judge: judgeWindowSeen,
+			Arms: []string{tickedSight}, Decide: judgeWindowSeen,
 		},
 	}
 }

@@ -17,7 +17,7 @@ func TestLatencyVerdictsFollowTheMeasurement(t *testing.T) {
 	check := func(name string, plant func(arm string, round int, m *result.Measurement), want study.Verdict) {
 		t.Helper()
 		c := studytest.ClaimOf(t, Study(), name)
-		if f := c.Find(studytest.Planted(10, plant, c.Arms...)); f.Verdict != want || f.Why == "" {
+		if f := c.Find(studytest.Planted(10, plant, c.Takes()...)); f.Verdict != want || f.Why == "" {
 			t.Errorf("%s: %+v, want %q", name, f, want)
 		}
 	}
@@ -60,7 +60,7 @@ func TestLatencyVerdictsFollowTheMeasurement(t *testing.T) {
 func TestLatencyVerdictsWaitForEnough(t *testing.T) {
 	for _, c := range latencyClaims() {
 		nothing := func(string, int, *result.Measurement) {}
-		if f := c.Find(studytest.Planted(10, nothing, c.Arms...)); f.Verdict != study.NotChecked {
+		if f := c.Find(studytest.Planted(10, nothing, c.Takes()...)); f.Verdict != study.NotChecked {
 			t.Errorf("%s: %s without a figure", c.Name, f.Verdict)
 		}
 		random := rand.New(rand.NewPCG(1, 2))
@@ -72,7 +72,7 @@ func TestLatencyVerdictsWaitForEnough(t *testing.T) {
 				"heap_bytes": 4e6 + x, "heap_written_bytes": 4e6 + 2*x,
 			}
 		}
-		if f := c.Find(studytest.Planted(3, either, c.Arms...)); f.Verdict != study.NotChecked || f.Settle == "" {
+		if f := c.Find(studytest.Planted(3, either, c.Takes()...)); f.Verdict != study.NotChecked || f.Settle == "" {
 			t.Errorf("%s: %s after three rounds of noise", c.Name, f.Verdict)
 		}
 	}

@@ -338,10 +338,9 @@ func filesSplit(e study.Evidence) study.Table {
 			continue
 		}
 		all := study.Duration(e.Median(arm, study.PerRecord))
-		share := func(t result.Trial) float64 { return openTime(t) / study.Elapsed(t) }
 		t.Rows = append(t.Rows, []string{
 			unsplit(arm), study.Duration(e.Median(arm, study.Each(openTime))), study.Duration(e.Median(arm, study.Each(writeTime))), study.Duration(e.Median(arm, study.Each(func(t result.Trial) float64 { return float64(t.Close) }))),
-			all, study.Dash, all, study.Median(e.Summary(arm, share), study.Percent),
+			all, study.Dash, all, study.Median(e.Summary(arm, openShare), study.Percent),
 		})
 	}
 	for _, arm := range []string{poolApart, filesApart} {
@@ -349,7 +348,7 @@ func filesSplit(e study.Evidence) study.Table {
 			continue
 		}
 		t.Rows = append(t.Rows, []string{
-			unsplit(arm), study.Dash, study.Dash, study.Dash, study.Duration(e.Median(arm, study.Each(writeTime))), study.Duration(e.Median(arm, study.Each(func(t result.Trial) float64 { return float64(t.Work) }))),
+			unsplit(arm), study.Dash, study.Dash, study.Dash, study.Duration(e.Median(arm, study.Each(writeTime))), study.Duration(e.Median(arm, study.Each(workTime))),
 			study.Duration(e.Median(arm, study.PerRecord)), study.Dash,
 		})
 	}
@@ -361,6 +360,8 @@ func unsplit(arm string) string { return strings.Replace(arm, " apart", "", 1) }
 
 func openTime(t result.Trial) float64  { return float64(t.Open) }
 func writeTime(t result.Trial) float64 { return float64(t.Write) }
+func workTime(t result.Trial) float64  { return float64(t.Work) }
+func openShare(t result.Trial) float64 { return openTime(t) / study.Elapsed(t) }
 
 // filesDurable has every durability, each against the first of its group that syncs
 // files one by one.
