@@ -36,14 +36,16 @@ var plainClaims = []study.Claim{{
 	Name: "lines-copy-cost", Source: study.FileIOExperiment,
 	Says: "copying a line into the buffer takes 0.14 µs", Published: "0.14 µs",
 	Arms: []string{publishedBuffered, publishedFormat},
-	Decide: func(e study.Evidence) study.Finding {
-		why := "formatting a line is counted as copying in the document"
-		if share := formatPart(e, publishedFormat, publishedBuffered); !math.IsNaN(share) {
-			why = fmt.Sprintf("%s of a buffered line's time is formatting it, which the document counts as copying", study.Percent(share))
+	Figure: func(e study.Evidence) study.Measured {
+		return study.Figure(lineNet(e, publishedBuffered), study.Duration)
+	},
+	Allows: study.About(140, 1.5),
+	Holds:  "without its formatting a buffered line is within a factor of 1.5 of that",
+	Not:    "formatting a line is counted as copying in the document",
+	Add: func(e study.Evidence, f *study.Finding) {
+		if share := formatPart(e, publishedFormat, publishedBuffered); f.Verdict == study.NotHere && !math.IsNaN(share) {
+			f.Why = fmt.Sprintf("%s of a buffered line's time is formatting it, which the document counts as copying", study.Percent(share))
 		}
-		return study.Figure(lineNet(e, publishedBuffered), study.Duration).Judge(study.About(140, 1.5), study.NotHere,
-			"without its formatting a buffered line is within a factor of 1.5 of that",
-			why)
 	},
 }, {
 	Name: "lines-bottleneck", Source: study.FileIOExperiment,
@@ -81,12 +83,10 @@ var plainClaims = []study.Claim{{
 }, {
 	Name: "lines-flush-cost", Source: study.FileIOExperiment,
 	Says: "about 30 flushes of 2.8 µs are 0.084 ms of the buffered run", Published: "0.084 ms",
-	Arms: []string{publishedBuffered},
-	Decide: func(e study.Evidence) study.Finding {
-		at28 := func(calls float64) string { return fmt.Sprintf("%.3g ms", calls*2.8e-3) }
-		return e.AllTrials(publishedBuffered, writeCalls, at28).Judge(study.About(30, 1.5), study.NeverSo,
-			"so few flushes were counted", "by the document's own 2.8 µs a flush: there are 974 of them, and each copies 4 KiB")
-	},
+	Over: publishedBuffered, By: writeCalls, Counted: true, Allows: study.About(30, 1.5), Otherwise: study.NeverSo,
+	Text:  func(calls float64) string { return fmt.Sprintf("%.3g ms", calls*2.8e-3) },
+	Holds: "so few flushes were counted",
+	Not:   "by the document's own 2.8 µs a flush: there are 974 of them, and each copies 4 KiB",
 }, {
 	Name: "lines-10000-calls", Source: study.EfficientBuffering,
 	Says: "10,000 writes without a buffer are 10,000 system calls", Published: "10,000",
@@ -119,23 +119,21 @@ var plainClaims = []study.Claim{{
 }, {
 	Name: "lines-forgotten-flush", Source: study.EfficientBuffering,
 	Says: "a file that is closed without a Flush lacks what the bufio.Writer still held",
-	Arms: []string{forgottenBufio},
-	Decide: func(e study.Evidence) study.Finding {
-		bytes := func(x float64) string { return study.Whole(x) + " bytes" }
-		return e.AllTrials(forgottenBufio, study.Value(lostBytes), bytes).Judge(study.AtLeast(1), study.NotHere,
-			"the file ends where the last full buffer did", "the file has all")
-	},
+	Over: forgottenBufio, By: study.Value(lostBytes), Counted: true, Allows: study.AtLeast(1),
+	Text:  func(x float64) string { return study.Whole(x) + " bytes" },
+	Holds: "the file ends where the last full buffer did",
+	Not:   "the file has all",
 }, {
 	Name: "lines-metadata", Source: study.FileIOExperiment,
-	Says: "each write updates the file's size, its modification time and its access time", Arms: []string{touchedWrite},
-	Decide: func(e study.Evidence) study.Finding {
+	Says: "each write updates the file's size, its modification time and its access time",
+	Over: touchedWrite, By: study.Value(accessedChanged), Text: study.Whole, Counted: true, Allows: study.AtLeast(1), Otherwise: study.NeverSo,
+	Holds: "all three were updated",
+	Not:   "a write marks the modification and the change time; the access time is that of reading (POSIX, write)",
+	Add: func(e study.Evidence, f *study.Finding) {
 		size, modified := e.AllTrials(touchedWrite, study.Value(sizeChanged), study.Whole), e.AllTrials(touchedWrite, study.Value(modifiedChanged), study.Whole)
-		f := e.AllTrials(touchedWrite, study.Value(accessedChanged), study.Whole).Judge(study.AtLeast(1), study.NeverSo,
-			"all three were updated", "a write marks the modification and the change time; the access time is that of reading (POSIX, write)")
 		if f.Measured != "" {
 			f.Measured = fmt.Sprintf("of 1 write: size %v, modification time %v, access time %s", size, modified, f.Measured)
 		}
-		return f
 	},
 }, {
 	Name: "lines-page-4096", Source: study.EfficientBuffering,
@@ -251,32 +249,30 @@ func valueClaims() []study.Claim {
 	}, {
 		Name: "lines-bytes-op", Source: study.EfficientBuffering,
 		Says: "an operation allocates 53,773 bytes, and with a buffer 70,127", Published: "53,773 → 70,127",
-		Arms: arms,
-		Decide: func(e study.Evidence) study.Finding {
-			return judgeBoth(e, study.BytesPerOp, study.About(53_773, 1.02), study.About(70_127, 1.02))
-		},
+		Arms:   arms,
+		Decide: bothAllocate(study.BytesPerOp, study.About(53_773, 1.02), study.About(70_127, 1.02)),
 	}, {
 		Name: "lines-allocs-op", Source: study.EfficientBuffering,
 		Says: "an operation has 10,007 allocations, and with a buffer 10,008", Published: "10,007 → 10,008",
-		Arms: arms,
-		Decide: func(e study.Evidence) study.Finding {
-			return judgeBoth(e, study.AllocsPerOp, study.About(10_007, 1.002), study.About(10_008, 1.002))
-		},
+		Arms:   arms,
+		Decide: bothAllocate(study.AllocsPerOp, study.About(10_007, 1.002), study.About(10_008, 1.002)),
 	}}
 }
 
-// judgeBoth holds if what both arms report is in its span, in every round.
-func judgeBoth(e study.Evidence, name string, without, with study.Span) study.Finding {
-	plain, buffered := e.AllTrials(valuesWrite, study.Value(name), study.Whole), e.AllTrials(valuesBufio, study.Value(name), study.Whole)
-	f := study.Finding{Measured: plain.String() + " → " + buffered.String()}
-	a, b := without.Place(plain.Low, plain.High), with.Place(buffered.Low, buffered.High)
-	switch {
-	case a == study.Inside && b == study.Inside:
-		f.Verdict, f.Why = study.Holds, "counted as a Go benchmark counts: the compiler decides it, not the machine"
-	case a == study.Outside || b == study.Outside:
-		f.Verdict, f.Why = study.NotHere, "this version of Go allocates otherwise"
-	default:
-		f.Verdict, f.Why, f.Settle = study.NotChecked, "the rounds differ", "--full"
+// bothAllocate holds if what both arms report is in its span, in every round.
+func bothAllocate(name string, without, with study.Span) func(study.Evidence) study.Finding {
+	return func(e study.Evidence) study.Finding {
+		plain, buffered := e.AllTrials(valuesWrite, study.Value(name), study.Whole), e.AllTrials(valuesBufio, study.Value(name), study.Whole)
+		f := study.Finding{Measured: plain.String() + " → " + buffered.String()}
+		a, b := without.Place(plain.Low, plain.High), with.Place(buffered.Low, buffered.High)
+		switch {
+		case a == study.Inside && b == study.Inside:
+			f.Verdict, f.Why = study.Holds, "counted as a Go benchmark counts: the compiler decides it, not the machine"
+		case a == study.Outside || b == study.Outside:
+			f.Verdict, f.Why = study.NotHere, "this version of Go allocates otherwise"
+		default:
+			f.Verdict, f.Why, f.Settle = study.NotChecked, "the rounds differ", "--full"
+		}
+		return f
 	}
-	return f
 }
