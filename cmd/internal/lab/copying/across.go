@@ -229,8 +229,7 @@ func acrossPicture(all []study.Evidence) *chart.Dots {
 		row := chart.Row{Label: bufferText(c)}
 		for i, e := range all {
 			if e.Have(c.name()) {
-				s := wholeOf(e, c).elapsed
-				row.Points = append(row.Points, chart.Point{Series: i, Value: s.Median, Low: s.Low, High: s.High})
+				row.Points = append(row.Points, study.Point(i, wholeOf(e, c).elapsed))
 			}
 		}
 		if slices.ContainsFunc(all, func(e study.Evidence) bool { return isPredicted(e, c) }) {

@@ -263,8 +263,7 @@ func copyPicture(e study.Evidence, cells []copyCell) *chart.Dots {
 		if c.form != timing.Copy || c.size != wholeSize {
 			continue
 		}
-		s := wholeOf(e, c).elapsed
-		row := chart.Row{Label: bufferText(c), Points: []chart.Point{{Series: 0, Value: s.Median, Low: s.Low, High: s.High}}}
+		row := chart.Row{Label: bufferText(c), Points: []chart.Point{study.Point(0, wholeOf(e, c).elapsed)}}
 		if isPredicted(e, c) {
 			row.Label += ", predicted"
 		}

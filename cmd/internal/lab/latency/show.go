@@ -308,9 +308,8 @@ func (l latencyEvidence) picture() *chart.Dots {
 		}
 		r := chart.Row{Label: study.Short(c.Name)}
 		for i, of := range []study.Metric{p50, p99, p999, longestOf} {
-			s := l.Summary(c.Name, of)
-			if !math.IsNaN(s.Median) {
-				r.Points = append(r.Points, chart.Point{Series: i, Value: s.Median, Low: s.Low, High: s.High})
+			if s := l.Summary(c.Name, of); !math.IsNaN(s.Median) {
+				r.Points = append(r.Points, study.Point(i, s))
 			}
 		}
 		d.Rows = append(d.Rows, r)

@@ -333,8 +333,7 @@ func linePicture(e study.Evidence) *chart.Dots {
 	d := &chart.Dots{Title: "time of a line, by how it is written", Scale: study.Duration, Series: []string{"measured here", "published"}}
 	add := func(band, arm string, published ...chart.Point) {
 		if e.Have(arm) {
-			s := e.Summary(arm, study.PerRecord)
-			d.Rows = append(d.Rows, chart.Row{Label: arm, Band: band, Points: append(published, chart.Point{Value: s.Median, Low: s.Low, High: s.High})})
+			d.Rows = append(d.Rows, chart.Row{Label: arm, Band: band, Points: append(published, study.Point(0, e.Summary(arm, study.PerRecord)))})
 		}
 	}
 	for i, arm := range []string{publishedUnbuffered, publishedBuffered} {

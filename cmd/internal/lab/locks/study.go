@@ -293,8 +293,7 @@ func mapPicture(e study.Evidence) *chart.Dots {
 	for _, reads := range readShares {
 		row := chart.Row{Label: fmt.Sprintf("%d %% reads", reads)}
 		for i, way := range d.Series {
-			s := e.Summary(mapName(way, reads), study.PerRecord)
-			row.Points = append(row.Points, chart.Point{Series: i, Value: s.Median, Low: s.Low, High: s.High})
+			row.Points = append(row.Points, study.Point(i, e.Summary(mapName(way, reads), study.PerRecord)))
 		}
 		d.Rows = append(d.Rows, row)
 	}
@@ -302,17 +301,13 @@ func mapPicture(e study.Evidence) *chart.Dots {
 }
 
 func locksLearnt(e study.Evidence) string {
-	var parts []string
 	each := func(way string) string { return study.Duration(e.Median(counterName(way), study.PerRecord)) }
-	for _, p := range []struct{ text, slow, fast, more string }{
-		{"batches made a counter %s as fast", counterName("mutex"), counterName("batched"), fmt.Sprintf(" (%s an increment, %s under a mutex for each, %s as an atomic addition)", each("batched"), each("mutex"), each("atomic"))},
-		{"a lock that readers share made a map %s as fast at 95 %% reads", mapName(withMutex, 95), mapName(withRWMutex, 95), ""},
-		{"a buffer made a file take lines %s as fast", fileEach, fileBuffered, ""},
-	} {
-		if text := study.SpeedUp(e, p.slow, p.fast); text != study.Dash {
-			parts = append(parts, fmt.Sprintf(p.text, text)+p.more)
-		}
-	}
+	more := fmt.Sprintf(" (%s an increment, %s under a mutex for each, %s as an atomic addition)", each("batched"), each("mutex"), each("atomic"))
+	parts := e.Learnt(
+		study.Said{Format: "batches made a counter %s as fast" + more, Over: mutexCounter, Under: counterName("batched")},
+		study.Said{Format: "a lock that readers share made a map %s as fast at 95 %% reads", Over: mapName(withMutex, 95), Under: mapName(withRWMutex, 95)},
+		study.Said{Format: "a buffer made a file take lines %s as fast", Over: fileEach, Under: fileBuffered},
+	)
 	if parts == nil {
 		return ""
 	}

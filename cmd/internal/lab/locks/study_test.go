@@ -63,9 +63,7 @@ func TestWriteLockClaimFollowsTheReadersLetIn(t *testing.T) {
 	check := func(admitted float64, want study.Verdict) {
 		t.Helper()
 		e := plantedLocks(map[string]time.Duration{heldLock: 1}, map[string]float64{admittedWhileHeld: admitted})
-		if got := studytest.ClaimOf(t, Study(), "locks-write-blocks").Judge(e); got.Verdict != want {
-			t.Errorf("%v readers: %+v, want %q", admitted, got, want)
-		}
+		studytest.Judge(t, Study(), "locks-write-blocks", e, want)
 	}
 	check(0, study.Holds)
 	check(1, study.NeverSo)

@@ -414,8 +414,7 @@ func filesPicture(e study.Evidence) *chart.Dots {
 			row.Points = append(row.Points, chart.Point{Value: ns, Low: ns, High: ns})
 		}
 		for i, way := range sizeWays() {
-			s := e.Summary(filesArm(n, way), study.PerRecord)
-			row.Points = append(row.Points, chart.Point{Series: i + 1, Value: s.Median, Low: s.Low, High: s.High})
+			row.Points = append(row.Points, study.Point(i+1, e.Summary(filesArm(n, way), study.PerRecord)))
 		}
 		d.Rows = append(d.Rows, row)
 	}
@@ -441,17 +440,10 @@ func publishedPerFile(n int) float64 {
 }
 
 func filesLearnt(e study.Evidence) string {
-	var parts []string
-	say := func(text, slow, fast string) {
-		if by := study.SpeedUp(e, slow, fast); by != study.Dash {
-			parts = append(parts, fmt.Sprintf(text, by))
-		}
-	}
-	say("os.WriteFile by a pool takes %s as long for 1000 files as a files.Set", filesArm(1000, byPool(perCPU)), filesArm(1000, byFiles))
-	if growth := e.Ratio(filesArm(3000, byFiles), filesArm(100, byFiles), study.PerRecord); !math.IsNaN(growth.Ratio) {
-		parts = append(parts, fmt.Sprintf("a file among 3000 takes %s as long as one among 100", study.Ratio(growth)))
-	}
-	say("retries that are not needed make it %s as long", retriesOn, retriesOff)
-	say("one step for all made new files durable %s as fast as a sync of each in turn", syncedEach, filesGroup)
-	return strings.Join(parts, "; ")
+	return strings.Join(e.Learnt(
+		study.Said{Format: "os.WriteFile by a pool takes %s as long for 1000 files as a files.Set", Over: filesArm(1000, byPool(perCPU)), Under: filesArm(1000, byFiles)},
+		study.Said{Format: "a file among 3000 takes %s as long as one among 100", Over: filesArm(3000, byFiles), Under: filesArm(100, byFiles)},
+		study.Said{Format: "retries that are not needed make it %s as long", Over: retriesOn, Under: retriesOff},
+		study.Said{Format: "one step for all made new files durable %s as fast as a sync of each in turn", Over: syncedEach, Under: filesGroup},
+	), "; ")
 }

@@ -42,11 +42,7 @@ func TestFilesClaimsFollowTheEvidence(t *testing.T) {
 	}
 	check := func(claim string, e study.Evidence, want study.Verdict) study.Finding {
 		t.Helper()
-		f := studytest.ClaimOf(t, Study(), claim).Find(e)
-		if f.Verdict != want {
-			t.Errorf("%s: %s (%s), want %s", claim, f.Verdict, f.Measured, want)
-		}
-		return f
+		return studytest.Judge(t, Study(), claim, e, want)
 	}
 	// Files that are made cost the same in both: what the published clock covers decides.
 	flat := plant(map[string]float64{

@@ -210,8 +210,7 @@ func sweepPicture(e study.Evidence) *chart.Dots {
 	for _, size := range sizesRun(e) {
 		row := chart.Row{Label: size.String()}
 		for i, c := range columns() {
-			s := e.Summary(readName(c.way(size), c.kept), study.PerRecord)
-			row.Points = append(row.Points, chart.Point{Series: i, Value: s.Median, Low: s.Low, High: s.High})
+			row.Points = append(row.Points, study.Point(i, e.Summary(readName(c.way(size), c.kept), study.PerRecord)))
 		}
 		d.Rows = append(d.Rows, row)
 	}
@@ -237,15 +236,10 @@ func readsLearnt(e study.Evidence) string {
 			parts = append(parts, fmt.Sprintf("%s was fastest with %v (%s MiB/s)", c.name, at, study.Median(s, study.Digits)))
 		}
 	}
-	for _, p := range []struct{ text, slow, fast string }{
-		{"a buffer of 4 KiB made records of 64 bytes %s as fast", warmBlocks(recordSize), warmRecords(4 * holdfast.KiB)},
-		{"one of 32 KiB %s as fast as that", warmRecords(4 * holdfast.KiB), warmRecords(32 * holdfast.KiB)},
-		{"a Reader's lines came %s as fast as a Scanner's", readName(scanner, result.Warm), readName(readerLines, result.Warm)},
-		{"its bytes %s as fast as bufio's", readName(bufioByte, result.Warm), readName(readerBytesSeq, result.Warm)},
-	} {
-		if text := study.SpeedUp(e, p.slow, p.fast); text != study.Dash {
-			parts = append(parts, fmt.Sprintf(p.text, text))
-		}
-	}
-	return strings.Join(parts, ", ")
+	return strings.Join(append(parts, e.Learnt(
+		study.Said{Format: "a buffer of 4 KiB made records of 64 bytes %s as fast", Over: warmBlocks(recordSize), Under: warmRecords(4 * holdfast.KiB)},
+		study.Said{Format: "one of 32 KiB %s as fast as that", Over: warmRecords(4 * holdfast.KiB), Under: warmRecords(32 * holdfast.KiB)},
+		study.Said{Format: "a Reader's lines came %s as fast as a Scanner's", Over: readName(scanner, result.Warm), Under: readName(readerLines, result.Warm)},
+		study.Said{Format: "its bytes %s as fast as bufio's", Over: readName(bufioByte, result.Warm), Under: readName(readerBytesSeq, result.Warm)},
+	)...), ", ")
 }

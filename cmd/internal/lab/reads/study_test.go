@@ -26,22 +26,17 @@ type readsPlant struct {
 
 func judgeReads(t *testing.T, name string, first, second readsPlant) study.Finding {
 	t.Helper()
-	for _, c := range Study().Claims {
-		if c.Name == name {
-			return c.Find(studytest.Planted(10, func(arm string, round int, m *result.Measurement) {
-				p := first
-				if arm == c.Takes()[1] {
-					p = second
-				}
-				m.Records, m.Size = 1<<20, 1<<20
-				m.Elapsed = p.each + time.Duration(round)
-				m.IO = &result.IO{Reads: p.calls}
-				m.MinorFaults = p.faults
-			}, c.Takes()...))
+	c := studytest.ClaimOf(t, Study(), name)
+	return c.Find(studytest.Planted(10, func(arm string, round int, m *result.Measurement) {
+		p := first
+		if arm == c.Takes()[1] {
+			p = second
 		}
-	}
-	t.Fatalf("there is no claim %q", name)
-	return study.Finding{}
+		m.Records, m.Size = 1<<20, 1<<20
+		m.Elapsed = p.each + time.Duration(round)
+		m.IO = &result.IO{Reads: p.calls}
+		m.MinorFaults = p.faults
+	}, c.Takes()...))
 }
 
 func TestReadsClaimsFollowWhatIsPlanted(t *testing.T) {

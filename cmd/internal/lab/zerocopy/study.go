@@ -17,7 +17,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -291,16 +290,10 @@ func zeroSockets(e study.Evidence) study.Table {
 }
 
 func zeroLearnt(e study.Evidence) string {
-	var parts []string
-	for _, p := range []struct{ text, slow, fast string }{
-		{"to a socket, reading the whole file first takes %s the time of sendfile", zeroSocket(wholeFile), zeroSocket(bySendfile)},
-		{"read and write of 64 KiB %s", zeroSocket(pieces64), zeroSocket(bySendfile)},
-		{"to a file, read and write of 64 KiB take %s the time of copy_file_range", zeroFile(pieces64), zeroFile(byCopyRange)},
-		{"and %s that of holdfast.Copy", zeroFile(pieces64), zeroFile(byCopy)},
-	} {
-		if c := e.Ratio(p.slow, p.fast, study.PerRecord); !math.IsNaN(c.Ratio) {
-			parts = append(parts, fmt.Sprintf(p.text, study.Ratio(c)))
-		}
-	}
-	return strings.Join(parts, ", ")
+	return strings.Join(e.Learnt(
+		study.Said{Format: "to a socket, reading the whole file first takes %s the time of sendfile", Over: wholeSocket, Under: sendfileSocket},
+		study.Said{Format: "read and write of 64 KiB %s", Over: pieceSocket, Under: sendfileSocket},
+		study.Said{Format: "to a file, read and write of 64 KiB take %s the time of copy_file_range", Over: zeroFile(pieces64), Under: zeroFile(byCopyRange)},
+		study.Said{Format: "and %s that of holdfast.Copy", Over: zeroFile(pieces64), Under: zeroFile(byCopy)},
+	), ", ")
 }
