@@ -64,7 +64,7 @@ func Study() study.Study {
 		},
 		Twin:   writeRung,
 		Show:   showCosts,
-		Claims: costsClaims,
+		Claims: study.ClaimsOf(study.FileIOExperiment, costsClaims),
 	}
 }
 

@@ -45,7 +45,7 @@ func Study() study.Study {
 		Arms:      locksArms,
 		Twin:      counterName("mutex"),
 		Show:      showLocks,
-		Claims:    locksClaims,
+		Claims:    study.ClaimsOf(study.FileIOExperiment, locksClaims),
 	}
 }
 

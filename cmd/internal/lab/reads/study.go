@@ -43,7 +43,7 @@ func Study() study.Study {
 		Arms:     readsArms,
 		Twin:     readName(blocksOf(4*holdfast.KiB), result.Warm),
 		Show:     showReads,
-		Claims:   readsClaims,
+		Claims:   study.ClaimsOf(study.EfficientBuffering, readsClaims),
 	}
 }
 

@@ -50,7 +50,7 @@ func Study() study.Study {
 		Arms:   zeroArms,
 		Twin:   zeroFile(pieces64),
 		Show:   showZero,
-		Claims: zeroClaims,
+		Claims: study.ClaimsOf(study.BufferingDrill, zeroClaims),
 	}
 }
 

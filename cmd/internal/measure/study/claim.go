@@ -15,7 +15,7 @@ import (
 // test. Most say that a figure lies in a span; the others decide by a function.
 type Claim struct {
 	Name      string // short, and no other claim's: lines-20x
-	Source    string // the document; empty: the study's
+	Source    string // the document
 	Says      string // what it says, in a few words
 	Published string // its figure; empty: none
 	Of        string // the only file system it is said of, such as btrfs; empty: any
@@ -41,6 +41,15 @@ type Claim struct {
 	Decide func(Evidence) Finding
 
 	Arms []string // that it takes, and the audit runs no others; nil: Over and Under
+}
+
+// ClaimsOf returns the claims of one document, with its name in them.
+func ClaimsOf(document string, claims []Claim) []Claim {
+	claims = slices.Clone(claims)
+	for i := range claims {
+		claims[i].Source = document
+	}
+	return claims
 }
 
 // Takes returns the arms whose figures the claim takes.
@@ -295,7 +304,7 @@ func (s Study) Judge(run result.Run) []Judged { return s.judge(EvidenceOf(run)) 
 func (s Study) judge(e Evidence) []Judged {
 	var all []Judged
 	for _, c := range s.Claims {
-		j := Judged{Study: s.Name, Name: c.Name, Source: cmp.Or(c.Source, s.Source), Says: c.Says, Published: c.Published, Finding: c.Find(e)}
+		j := Judged{Study: s.Name, Name: c.Name, Source: c.Source, Says: c.Says, Published: c.Published, Finding: c.Find(e)}
 		if j.Settle != "" {
 			j.Command = "holdfast audit --claim " + c.Name + " " + j.Settle
 		}
