@@ -123,7 +123,7 @@ func TestClaimOfOneFileSystemIsJudgedThereAlone(t *testing.T) {
 	judge := func(e study.Evidence) study.Finding {
 		return study.Finding{Verdict: study.Holds, Why: "on " + e.Fact("file system")}
 	}
-	s := study.Study{Name: "s", Claims: []study.Claim{{Name: "any", Judge: judge}, {Name: "one", Of: "xfs", Judge: judge}, {Name: "none", Of: "jfs", Judge: judge}}}
+	s := study.Study{Name: "s", Claims: []study.Claim{{Name: "any", Decide: judge}, {Name: "one", Of: "xfs", Decide: judge}, {Name: "none", Of: "jfs", Decide: judge}}}
 	alone := result.Run{Header: result.Header{Study: "s", Cells: []result.Cell{{Name: "a"}}}}
 	run := result.Run{Header: result.Header{Study: "s"}}
 	for _, name := range []string{"ext4", "xfs", "uml-xfs"} {
@@ -134,7 +134,7 @@ func TestClaimOfOneFileSystemIsJudgedThereAlone(t *testing.T) {
 	for _, j := range s.JudgeOn(run) {
 		got = append(got, j.Name+" "+j.FileSystem+" "+j.Why)
 	}
-	want := []string{"any ext4 on ext4", "any xfs on xfs", "any uml-xfs on xfs", "one xfs on xfs", "one uml-xfs on xfs", "none ext4 on ext4"}
+	want := []string{"any ext4 on ext4", "any xfs on xfs", "any uml-xfs on xfs", "one xfs on xfs", "one uml-xfs on xfs", "none ext4 it is said of jfs, and this directory is on ext4"}
 	if !slices.Equal(got, want) {
 		t.Errorf("judged %q", got)
 	}

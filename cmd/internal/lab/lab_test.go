@@ -25,10 +25,10 @@ func TestClaimsCanBeReported(t *testing.T) {
 				t.Errorf("%s: the claim %q stands twice, or has not the study's name in front", s.Name, c.Name)
 			}
 			seen[c.Name] = true
-			if c.Source == "" || c.Says == "" || c.Judge == nil {
+			if c.Source == "" || c.Says == "" || len(c.Holds)+len(c.Not) == 0 && c.Decide == nil {
 				t.Errorf("%s: no source, text or verdict", c.Name)
 			}
-			for _, arm := range c.Arms {
+			for _, arm := range c.Takes() {
 				if !arms[arm] {
 					t.Errorf("%s takes the arm %q, which an audit of %s does not have", c.Name, arm, s.Name)
 				}

@@ -28,30 +28,29 @@ func bytesClaims() []study.Claim {
 		callsClaim(),
 		// It asks for one byte and looks at what came.
 		{
-			Name: "bytes-kernel-reads-more", Source: study.BufferingDrill, Says: "the kernel reads more than requested and keeps it for later (double buffering)", Arms: []string{oneByte},
-			Judge: func(e study.Evidence) study.Finding {
-				cached := e.AllTrials(oneByte, study.Value(bytesAfter), func(x float64) string { return study.Whole(x) + " bytes" })
-				holds := fmt.Sprintf("asked for one byte, it read %s from the disk and kept them in the page cache", study.Whole(e.Median(oneByte, fromDisk)))
-				f := cached.Judge(study.AtLeast(2), study.NotHere, holds, "the file system keeps nothing of it in the page cache")
-				if f.Measured != "" {
-					f.Measured += " for 1"
+			Name: "bytes-kernel-reads-more", Says: "the kernel reads more than requested and keeps it for later (double buffering)",
+			Over: oneByte, By: study.Value(bytesAfter), Counted: true, Allows: study.AtLeast(2),
+			Text: func(x float64) string { return study.Whole(x) + " bytes" },
+			Not:  "the file system keeps nothing of it in the page cache",
+			Add: func(e study.Evidence, f *study.Finding) {
+				study.Ending(" for 1")(e, f)
+				if f.Verdict == study.Holds {
+					f.Why = fmt.Sprintf("asked for one byte, it read %s from the disk and kept them in the page cache", study.Whole(e.Median(oneByte, fromDisk)))
 				}
-				return f
 			},
 		},
 		// It is what the advice to drop the caches rests on.
 		{
-			Name: "bytes-drop-differs", Source: study.BufferingDrill, Says: "what the page cache holds changes the result: drop it before a benchmark", Arms: []string{coldRead, warmRead},
-			Judge: func(e study.Evidence) study.Finding {
-				return study.Ratio(e.Ratio(coldRead, warmRead, study.Elapsed)).Judge(study.AtLeast(1+stat.Band), study.NotHere,
-					"a file that is not cached takes longer to read, even by the byte", "the disk and its read-ahead are no slower than one byte a call: cached or not is the same here")
-			},
+			Name: "bytes-drop-differs", Says: "what the page cache holds changes the result: drop it before a benchmark",
+			Over: coldRead, Under: warmRead, By: study.Elapsed, Allows: study.AtLeast(1 + stat.Band),
+			Holds: "a file that is not cached takes longer to read, even by the byte",
+			Not:   "the disk and its read-ahead are no slower than one byte a call: cached or not is the same here",
 		},
 		// It asks how well the runs agree with each other from an empty cache.
 		// Where they do not, the machine may be the cause: the runs from a full cache show it.
 		{
-			Name: "bytes-drop-consistent", Source: study.BufferingDrill, Says: "dropping the caches ensures consistent results", Arms: []string{coldRead, warmRead},
-			Judge: func(e study.Evidence) study.Finding {
+			Name: "bytes-drop-consistent", Says: "dropping the caches ensures consistent results", Arms: []string{coldRead, warmRead},
+			Decide: func(e study.Evidence) study.Finding {
 				c, w := e.Summary(coldRead, study.PerRecord).Width(), e.Summary(warmRead, study.PerRecord).Width()
 				if math.IsNaN(c) || math.IsNaN(w) {
 					return study.Finding{Verdict: study.NotChecked, Why: study.Measured{Low: math.NaN()}.Unsettled(), Settle: "--full"}
@@ -70,8 +69,8 @@ func bytesClaims() []study.Claim {
 		},
 		// It is about the published code, and no measurement says it.
 		{
-			Name: "bytes-fread-complete", Source: study.BufferingDrill, Says: "the given diy_fread is already complete and a reference for diy_fwrite",
-			Judge: func(study.Evidence) study.Finding {
+			Name: "bytes-fread-complete", Says: "the given diy_fread is already complete and a reference for diy_fwrite",
+			Decide: func(study.Evidence) study.Finding {
 				return study.Finding{
 					Verdict: study.NeverSo,
 					Why:     "at the end of the file read(2) returns 0 and its loop never ends; it returns nmemb whatever was read, and has one buffer for all files; a diy_fwrite after its pattern loses what is in the buffer at the end",
@@ -86,8 +85,8 @@ func bytesClaims() []study.Claim {
 func savingClaim(name string, d direction, says, published string, least float64) study.Claim {
 	arm, base := byteArm(d, libcBuffering, result.Cold), byteArm(d, noBuffering, result.Cold)
 	return study.Claim{
-		Name: name, Source: study.BufferingDrill, Says: says, Published: published, Arms: []string{base, arm},
-		Judge: func(e study.Evidence) study.Finding {
+		Name: name, Says: says, Published: published, Arms: []string{base, arm},
+		Decide: func(e study.Evidence) study.Finding {
 			costs := fmt.Sprintf("a %s call of one byte takes %s here, and %s of libc %s", d, study.Duration(e.Median(base, study.PerRecord)), byteCalls()[d], study.Duration(e.Median(arm, study.PerRecord)))
 			return saved(e, arm, base).Judge(study.AtLeast(least), study.NotHere, costs, costs)
 		},
@@ -114,7 +113,7 @@ func bothWays(name, says, base string, allowed study.Span, holds, not string) st
 		}
 		return both(of(toRead), of(toWrite))
 	}
-	return study.Claim{Name: name, Source: study.BufferingDrill, Says: says, Arms: arms, Judge: judge}
+	return study.Claim{Name: name, Says: says, Arms: arms, Decide: judge}
 }
 
 func prefixed(prefix, text string) string {
@@ -166,7 +165,7 @@ func callsClaim() study.Claim {
 		return both(of(toRead, raw, libc), of(toWrite, rawOut, libcOut))
 	}
 	return study.Claim{
-		Name: "bytes-calls", Source: study.BufferingDrill, Says: "one byte a call is one system call a byte, and with a buffer one a block",
-		Published: "1,048,576 against 256", Arms: []string{raw, libc, rawOut, libcOut}, Judge: judge,
+		Name: "bytes-calls", Says: "one byte a call is one system call a byte, and with a buffer one a block",
+		Published: "1,048,576 against 256", Arms: []string{raw, libc, rawOut, libcOut}, Decide: judge,
 	}
 }

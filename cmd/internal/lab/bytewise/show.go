@@ -145,53 +145,55 @@ func savings(e study.Evidence, cache result.Cache) study.Table {
 	return t
 }
 
-// byteWaysTable shows every way in one direction from one state of the cache.
-func byteWaysTable(e study.Evidence, d direction, cache result.Cache) study.Table {
-	t := study.Table{
-		Title: fmt.Sprintf("Every way to %s, %s", d, cacheWords(cache)),
-		Head:  append([]string{"Way"}, figuresHead(d)...),
+// tabulate has a row for each of the arms that are of the run; the row of one that can't be
+// had here says why.
+func tabulate(e study.Evidence, t study.Table, arms []string, columns []study.ArmColumn) study.Table {
+	var cells []result.Cell
+	for _, arm := range arms {
+		if c, _ := e.Cell(arm); planned(e, arm) {
+			c.Name = arm
+			cells = append(cells, c)
+		}
 	}
-	base := byteArm(d, noBuffering, cache)
-	if inGo := byteArm(d, goFile, cache); !e.Have(base) && e.Have(inGo) {
-		base = inGo
-		t.Notes = append(t.Notes, "Without the C side, the ratios are to "+goFile+".")
-	}
-	for _, w := range byteWays() {
-		if arm := byteArm(d, w.name, cache); w.can(d) && planned(e, arm) {
-			t.Rows = append(t.Rows, append([]string{w.name}, figuresOf(e, d, arm, base)...))
+	t = study.Tabulate(t, cells, columns)
+	for i, c := range cells {
+		if !e.Have(c.Name) {
+			clear(t.Rows[i][1:])
+			t.Rows[i][1] = study.NotRun(e, c.Name)
 		}
 	}
 	return t
 }
 
-// figuresHead are the columns of figuresOf.
-func figuresHead(d direction) []string {
-	head := []string{"ns/byte", "MiB/s", "User", "System", "Loop"}
+// byteWaysTable shows every way in one direction from one state of the cache.
+func byteWaysTable(e study.Evidence, d direction, cache result.Cache) study.Table {
+	t := study.Table{Title: fmt.Sprintf("Every way to %s, %s", d, cacheWords(cache))}
+	base := byteArm(d, noBuffering, cache)
+	if inGo := byteArm(d, goFile, cache); !e.Have(base) && e.Have(inGo) {
+		base = inGo
+		t.Notes = append(t.Notes, "Without the C side, the ratios are to "+goFile+".")
+	}
+	var arms []string
+	for _, w := range byteWays() {
+		if w.can(d) {
+			arms = append(arms, byteArm(d, w.name, cache))
+		}
+	}
+	time := func(head string, of study.Metric) study.ArmColumn { return e.MedianOf(head, of, study.Duration) }
+	columns := []study.ArmColumn{
+		{Head: "Way", Cell: func(c result.Cell) string { return strings.Split(c.Name, "/")[1] }},
+		e.IntervalOf("ns/byte", study.PerRecord, study.Digits),
+		e.MedianOf("MiB/s", study.PerRecord, func(ns float64) string { return study.Digits(1e9 / ns / (1 << 20)) }),
+		time("User", study.UserCPU), time("System", study.SystemCPU),
+		time("Loop", func(t result.Trial) float64 { return float64(t.Read + t.Write) }),
+	}
 	if d == toWrite {
-		head = append(head, "Flush")
+		columns = append(columns, time("Flush", func(t result.Trial) float64 { return float64(t.Flush) }))
 	}
-	return append(head, "Close", "Allocations", "To the first")
-}
-
-// figuresOf are the figures of an arm, the last of them against another's.
-func figuresOf(e study.Evidence, d direction, arm, base string) []string {
-	if _, ok := e.Cell(arm); !ok {
-		return append([]string{study.NotRun(e, arm)}, strings.Split(strings.Repeat(" ", len(figuresHead(d))-2), " ")...)
-	}
-	of := func(m study.Metric) string { return study.Duration(e.Median(arm, m)) }
-	perByte := e.Median(arm, study.PerRecord)
-	row := []string{
-		study.Median(e.Summary(arm, study.PerRecord), study.Digits), study.Digits(1e9 / perByte / (1 << 20)),
-		of(study.UserCPU), of(study.SystemCPU),
-		of(func(t result.Trial) float64 { return float64(t.Read + t.Write) }),
-	}
-	if d == toWrite {
-		row = append(row, of(func(t result.Trial) float64 { return float64(t.Flush) }))
-	}
-	return append(row,
-		of(func(t result.Trial) float64 { return float64(t.Close) }),
-		study.Whole(e.Median(arm, study.Allocations)),
-		against(e, arm, base))
+	return tabulate(e, t, arms, append(columns,
+		time("Close", func(t result.Trial) float64 { return float64(t.Close) }),
+		e.MedianOf("Allocations", study.Allocations, study.Whole),
+		study.ArmColumn{Head: "To the first", Cell: func(c result.Cell) string { return against(e, c.Name, base) }}))
 }
 
 // against is the ratio of two arms' times with one of the four words.
@@ -206,24 +208,18 @@ func against(e study.Evidence, arm, base string) string {
 func setvbufTable(e study.Evidence) study.Table {
 	t := study.Table{
 		Title: "stdio's modes and sizes by setvbuf, one byte a call",
-		Head:  []string{"Mode and size", "fread ns/byte", "read calls", "fwrite ns/byte", "write calls", "fwrite to the first"},
 		Notes: []string{"Of 251 bytes that are written, one is a newline, at which _IOLBF writes its buffer out. The calls are for as many bytes as the trial had."},
 	}
-	base := ""
-	for _, a := range e.Arms() {
-		if a.Group != setvbufGroup+" "+string(toRead) {
-			continue
-		}
-		way := strings.TrimPrefix(a.Name, string(toRead)+"/")
-		write := string(toWrite) + "/" + way
-		if base == "" {
-			base = write
-		}
-		t.Rows = append(t.Rows, []string{
-			strings.TrimSuffix(way, "/"+string(a.Cache)), perByteText(e, a.Name), callsText(e, toRead, a.Name),
-			perByteText(e, write), callsText(e, toWrite, write), against(e, write, base),
-		})
-	}
+	arms := slices.DeleteFunc(e.Arms(), func(a result.Cell) bool { return a.Group != setvbufGroup+" "+string(toRead) })
+	write := func(c result.Cell) string { return string(toWrite) + strings.TrimPrefix(c.Name, string(toRead)) }
+	t = study.Tabulate(t, arms, []study.ArmColumn{
+		{Head: "Mode and size", Cell: func(c result.Cell) string { return strings.Split(c.Name, "/")[1] }},
+		{Head: "fread ns/byte", Cell: func(c result.Cell) string { return perByteText(e, c.Name) }},
+		{Head: "read calls", Cell: func(c result.Cell) string { return callsText(e, toRead, c.Name) }},
+		{Head: "fwrite ns/byte", Cell: func(c result.Cell) string { return perByteText(e, write(c)) }},
+		{Head: "write calls", Cell: func(c result.Cell) string { return callsText(e, toWrite, write(c)) }},
+		{Head: "fwrite to the first", Cell: func(c result.Cell) string { return against(e, write(c), write(arms[0])) }},
+	})
 	if none := byteArm(toRead, cstdio.None.String(), result.Warm); len(t.Rows) == 0 && planned(e, none) {
 		t.Rows = append(t.Rows, []string{"setvbuf", study.NotRun(e, none), "", "", "", ""})
 	}
@@ -254,32 +250,20 @@ func callsIn(d direction) study.Metric {
 func readAheadTable(e study.Evidence) study.Table {
 	t := study.Table{
 		Title: "What the kernel reads of a file that is not cached",
-		Head:  []string{"posix_fadvise", "Asked for", "Cached after", "Read from the disk", "Time", "To normal"},
 		Notes: []string{"Cached after is by whole pages; what was read from the disk is what the kernel charged the process (ru_inblock)."},
 	}
-	for _, name := range []string{oneByte, accessArm("normal"), accessArm("random"), accessArm("sequential")} {
-		title := strings.TrimPrefix(name, readAheadGroup+"/")
-		if !planned(e, name) {
-			continue
-		}
-		cell, ok := e.Cell(name)
-		if !ok {
-			t.Rows = append(t.Rows, []string{title, study.NotRun(e, name), "", "", "", ""})
-			continue
-		}
-		t.Rows = append(t.Rows, []string{
-			title, study.Whole(float64(cell.Records * cell.RecordBytes)), study.Whole(e.Median(name, study.Value(bytesAfter))),
-			study.Whole(e.Median(name, fromDisk)), study.Duration(e.Median(name, study.Elapsed)), toNormal(e, name),
-		})
-	}
-	return t
-}
-
-func toNormal(e study.Evidence, name string) string {
-	if name == oneByte {
-		return study.Dash
-	}
-	return against(e, name, accessArm("normal"))
+	return tabulate(e, t, []string{oneByte, accessArm("normal"), accessArm("random"), accessArm("sequential")}, []study.ArmColumn{
+		{Head: "posix_fadvise", Cell: func(c result.Cell) string { return strings.TrimPrefix(c.Name, readAheadGroup+"/") }},
+		{Head: "Asked for", Cell: func(c result.Cell) string { return study.Whole(float64(c.Records * c.RecordBytes)) }},
+		e.MedianOf("Cached after", study.Value(bytesAfter), study.Whole), e.MedianOf("Read from the disk", fromDisk, study.Whole),
+		e.MedianOf("Time", study.Elapsed, study.Duration),
+		{Head: "To normal", Cell: func(c result.Cell) string {
+			if c.Name == oneByte {
+				return study.Dash
+			}
+			return against(e, c.Name, accessArm("normal"))
+		}},
+	})
 }
 
 // fromDisk is how many bytes were read from a disk for the trial.
@@ -345,35 +329,33 @@ func steps(e study.Evidence, arm string) (steps []float64) {
 func byteCallsTable(e study.Evidence, cache result.Cache) study.Table {
 	t := study.Table{
 		Title: "System calls, " + cacheWords(cache),
-		Head:  []string{"Way", "Reads by", "Writes by", "Predicted", "read calls", "write calls", "All, reading", "All, writing"},
 		Notes: []string{
 			"Predicted is one for each block of the way's buffer, and one more for a range, which reads on to the end. Read and write calls are the process's by /proc/self/io, the median of the trials.",
 			"All calls are by tracepoints, in the warm-up; with open, close and what the runtime does beside.",
 		},
 	}
-	for _, w := range byteWays() {
-		read, write := byteArm(toRead, w.name, cache), byteArm(toWrite, w.name, cache)
-		cell, ok := e.Cell(read)
-		if !ok {
-			cell, ok = e.Cell(write)
-		}
-		if !ok {
-			continue
-		}
-		t.Rows = append(t.Rows, []string{
-			w.name, w.calls[toRead], w.calls[toWrite], study.Whole(float64(w.systemCalls(cell.Records))), callsText(e, toRead, read), callsText(e, toWrite, write),
-			counted(e, read), counted(e, write),
-		})
+	arms := func(w byteWay) []result.Cell {
+		return e.Cells(byteArm(toRead, w.name, cache), byteArm(toWrite, w.name, cache))
 	}
-	return t
-}
-
-func counted(e study.Evidence, arm string) string {
-	calls, _, ok := e.Counted(arm)
-	if !ok {
-		return study.Dash
+	calls := func(head string, d direction) study.Column[byteWay] {
+		return study.Column[byteWay]{Head: head, Cell: func(w byteWay) string { return callsText(e, d, byteArm(d, w.name, cache)) }}
 	}
-	return study.Whole(float64(calls.Total))
+	all := func(head string, d direction) study.Column[byteWay] {
+		return study.Column[byteWay]{Head: head, Cell: func(w byteWay) string {
+			calls, _, ok := e.Counted(byteArm(d, w.name, cache))
+			if !ok {
+				return study.Dash
+			}
+			return study.Whole(float64(calls.Total))
+		}}
+	}
+	ways := slices.DeleteFunc(byteWays(), func(w byteWay) bool { return len(arms(w)) == 0 })
+	return study.Tabulate(t, ways, []study.Column[byteWay]{
+		{Head: "Way", Cell: func(w byteWay) string { return w.name }},
+		{Head: "Reads by", Cell: func(w byteWay) string { return w.calls[toRead] }}, {Head: "Writes by", Cell: func(w byteWay) string { return w.calls[toWrite] }},
+		{Head: "Predicted", Cell: func(w byteWay) string { return study.Whole(float64(w.systemCalls(arms(w)[0].Records))) }},
+		calls("read calls", toRead), calls("write calls", toWrite), all("All, reading", toRead), all("All, writing", toWrite),
+	})
 }
 
 // cacheWords says what the page cache holds of the file.

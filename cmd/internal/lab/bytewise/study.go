@@ -58,7 +58,7 @@ func Study() study.Study {
 		Arms:   bytesArms,
 		Twin:   byteArm(toRead, libcBuffering, result.Warm),
 		Show:   showBytes,
-		Claims: bytesClaims(),
+		Claims: study.ClaimsOf(study.BufferingDrill, bytesClaims()),
 	}
 }
 

@@ -59,10 +59,7 @@ func plantWays(raw, libc, diy [2]time.Duration) *plantedBytes {
 func TestClaimsOfBytesOnPlantedFigures(t *testing.T) {
 	check := func(claim string, e study.Evidence, want study.Verdict) {
 		t.Helper()
-		f := studytest.ClaimOf(t, Study(), claim).Find(e)
-		if f.Verdict != want || f.Why == "" || strings.Contains(f.Measured+f.Why, "NaN") {
-			t.Errorf("%s: %+v, want %s", claim, f, want)
-		}
+		studytest.Judge(t, Study(), claim, e, want)
 	}
 	type pair = [2]time.Duration
 	published := plantWays(pair{684, 18722}, pair{13, 36}, pair{10, 30}).evidence()
@@ -95,9 +92,7 @@ func TestCallsClaimCountsCalls(t *testing.T) {
 		p := &plantedBytes{}
 		p.add(byteArm(toRead, noBuffering, result.Warm), 1, bytesCount+1, 0, nil).add(byteArm(toWrite, noBuffering, result.Warm), 1, 0, bytesCount, nil)
 		p.add(byteArm(toRead, libcBuffering, result.Warm), 1, libcReads, 0, nil).add(byteArm(toWrite, libcBuffering, result.Warm), 1, 0, libcWrites, nil)
-		if f := studytest.ClaimOf(t, Study(), "bytes-calls").Judge(p.evidence()); f.Verdict != want {
-			t.Errorf("%d reads, %d writes: %+v, want %s", libcReads, libcWrites, f, want)
-		}
+		studytest.Judge(t, Study(), "bytes-calls", p.evidence(), want)
 	}
 	check(256, 256, study.Holds)
 	check(256+callsSlack, 256, study.Holds)
@@ -111,9 +106,7 @@ func TestReadAheadClaimLooksAtTheCache(t *testing.T) {
 	check := func(cached float64, want study.Verdict) {
 		t.Helper()
 		p := (&plantedBytes{}).add(oneByte, 1, 1, 0, map[string]float64{bytesAfter: cached})
-		if f := studytest.ClaimOf(t, Study(), "bytes-kernel-reads-more").Judge(p.evidence()); f.Verdict != want {
-			t.Errorf("%v bytes: %+v, want %s", cached, f, want)
-		}
+		studytest.Judge(t, Study(), "bytes-kernel-reads-more", p.evidence(), want)
 	}
 	check(16384, study.Holds)
 	check(4096, study.Holds)
@@ -134,9 +127,7 @@ func TestDropClaimsCompareColdWithWarm(t *testing.T) {
 	wild := [10]time.Duration{2000, 3100, 2200, 2950, 2100, 4000, 2500, 3600, 2000, 3500}
 	check := func(claim string, e study.Evidence, want study.Verdict) {
 		t.Helper()
-		if f := studytest.ClaimOf(t, Study(), claim).Find(e); f.Verdict != want {
-			t.Errorf("%s: %+v, want %s", claim, f, want)
-		}
+		studytest.Judge(t, Study(), claim, e, want)
 	}
 	check("bytes-drop-consistent", plant(cold, warm, wild, calm), study.NotHere)
 	check("bytes-drop-consistent", plant(cold, warm, calm, wild), study.Holds)
@@ -154,7 +145,7 @@ func TestBytesInMemoryAreSettledOnADisk(t *testing.T) {
 		f := c.Find(study.EvidenceOf(result.Run{Header: result.Header{Missing: missing}}))
 		byDisk := f.Why == "all stays in memory" && strings.HasPrefix(f.Settle, "--dir ")
 		byC := cstdio.Missing() != "" && f.Why == cstdio.Missing() && f.Settle == ""
-		needsDisk := slices.ContainsFunc(c.Arms, func(a string) bool { return !strings.HasSuffix(a, "/"+string(result.Warm)) })
+		needsDisk := slices.ContainsFunc(c.Takes(), func(a string) bool { return !strings.HasSuffix(a, "/"+string(result.Warm)) })
 		if f.Why == "" || needsDisk && (f.Verdict != study.NotChecked || !byDisk && !byC) {
 			t.Errorf("%s: %+v", c.Name, f)
 		}
@@ -202,7 +193,7 @@ func TestABufferThatIsNoneTurnsTheClaim(t *testing.T) {
 		t.Skip(why)
 	}
 	claim := studytest.ClaimOf(t, Study(), "bytes-calls")
-	c := study.Choice{Preset: study.Audit(), Count: 5000, Rounds: 1, Only: claim.Arms}
+	c := study.Choice{Preset: study.Audit(), Count: 5000, Rounds: 1, Only: claim.Takes()}
 	broken := Study()
 	broken.Arms = func(c study.Choice) []study.Arm {
 		arms := bytesArms(c)
@@ -217,10 +208,10 @@ func TestABufferThatIsNoneTurnsTheClaim(t *testing.T) {
 		return arms
 	}
 	sound := study.EvidenceOf(studytest.RunStudy(t, Study(), c))
-	if why := sound.Missing(claim.Arms[0]); why != "" {
+	if why := sound.Missing(claim.Takes()[0]); why != "" {
 		t.Skip(why)
 	}
-	if math.IsNaN(sound.Median(claim.Arms[0], study.Reads)) {
+	if math.IsNaN(sound.Median(claim.Takes()[0], study.Reads)) {
 		t.Skip("this system does not count the calls of a process")
 	}
 	if f := claim.Judge(sound); f.Verdict != study.Holds {

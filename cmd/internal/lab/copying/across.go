@@ -229,8 +229,7 @@ func acrossPicture(all []study.Evidence) *chart.Dots {
 		row := chart.Row{Label: bufferText(c)}
 		for i, e := range all {
 			if e.Have(c.name()) {
-				s := wholeOf(e, c).elapsed
-				row.Points = append(row.Points, chart.Point{Series: i, Value: s.Median, Low: s.Low, High: s.High})
+				row.Points = append(row.Points, study.Point(i, wholeOf(e, c).elapsed))
 			}
 		}
 		if slices.ContainsFunc(all, func(e study.Evidence) bool { return isPredicted(e, c) }) {
@@ -307,11 +306,11 @@ func notHere(all []study.Evidence) (fallen []string) {
 			break
 		}
 		on := all
-		if len(c.Arms) == 0 {
+		if len(c.Takes()) == 0 {
 			on = []study.Evidence{together}
 		}
 		for _, e := range on {
-			if c.Of != "" && c.Of != kindOf(placeOf(e)) || !e.Have(c.Arms...) {
+			if c.Of != "" && c.Of != kindOf(placeOf(e)) || !e.Have(c.Takes()...) {
 				continue
 			}
 			if f := c.Judge(e); f.Verdict == study.NotHere || f.Verdict == study.NeverSo && f.Measured != "" {

@@ -21,28 +21,28 @@ func copyClaimsAcross() []study.Claim {
 	write1, writePage := copyCell{timing.Write, writeSize, 1}, copyCell{timing.Write, writeSize, 4096}
 	return []study.Claim{
 		{
-			Name: "copy-jfs-small", Source: study.CopyBufferSizes, Says: "jfs is the fastest with small buffers, btrfs the slowest", Published: "66 s, 114 s for 100 MB by single bytes",
-			Judge: ordered(byte1, wholeElapsed, []string{"jfs"}, []string{"btrfs"}),
+			Name: "copy-jfs-small", Says: "jfs is the fastest with small buffers, btrfs the slowest", Published: "66 s, 114 s for 100 MB by single bytes",
+			Decide: ordered(byte1, wholeElapsed, []string{"jfs"}, []string{"btrfs"}),
 		},
 		{
-			Name: "copy-ext4-btrfs-system", Source: study.CopyBufferSizes, Says: "ext4 and btrfs take less system time than the others with 4096 bytes", Published: "0.067 s, 0.065 s; the others 0.147 to 0.179 s",
-			Judge: parted(ordered(page, func(t result.Trial) float64 { return float64(t.System) * stretch(t) }, []string{"ext4", "btrfs"}, nil)),
+			Name: "copy-ext4-btrfs-system", Says: "ext4 and btrfs take less system time than the others with 4096 bytes", Published: "0.067 s, 0.065 s; the others 0.147 to 0.179 s",
+			Decide: parted(ordered(page, func(t result.Trial) float64 { return float64(t.System) * stretch(t) }, []string{"ext4", "btrfs"}, nil)),
 		},
 		{
-			Name: "copy-larger-all", Source: study.CopyBufferSizes, Says: "as the buffer grows, performance improves for all file systems", Published: "512, 4096 and 65536 bytes on six",
-			Judge: largerOnAll,
+			Name: "copy-larger-all", Says: "as the buffer grows, performance improves for all file systems", Published: "512, 4096 and 65536 bytes on six",
+			Decide: largerOnAll,
 		},
 		{
-			Name: "copy-user-alike", Source: study.CopyBufferSizes, Says: "user time has the least effect: by single bytes it is about the same on all file systems", Published: "9.1 s to 10.5 s",
-			Judge: parted(alike(byte1)),
+			Name: "copy-user-alike", Says: "user time has the least effect: by single bytes it is about the same on all file systems", Published: "9.1 s to 10.5 s",
+			Decide: parted(alike(byte1)),
 		},
 		{
-			Name: "copy-write-jfs-small", Source: study.CopyBufferSizes, Says: "written without reading, jfs is the fastest with small buffers, btrfs the slowest", Published: "12.5 s, 28.2 s for 32 MB by single bytes",
-			Judge: ordered(write1, wholeElapsed, []string{"jfs"}, []string{"btrfs"}),
+			Name: "copy-write-jfs-small", Says: "written without reading, jfs is the fastest with small buffers, btrfs the slowest", Published: "12.5 s, 28.2 s for 32 MB by single bytes",
+			Decide: ordered(write1, wholeElapsed, []string{"jfs"}, []string{"btrfs"}),
 		},
 		{
-			Name: "copy-write-ext4-4096", Source: study.CopyBufferSizes, Says: "written without reading, ext4 wins with 4096 bytes", Published: "0.016 s",
-			Judge: func(e study.Evidence) study.Finding { return contradictsItself(e, writePage) },
+			Name: "copy-write-ext4-4096", Says: "written without reading, ext4 wins with 4096 bytes", Published: "0.016 s",
+			Decide: func(e study.Evidence) study.Finding { return contradictsItself(e, writePage) },
 		},
 	}
 }

@@ -141,9 +141,10 @@ type wholeTimes struct {
 func wholeOf(e study.Evidence, c copyCell) wholeTimes {
 	var elapsed, cpu []float64
 	sumElapsed, sumCPU := 0.0, 0.0
+	trials, unknown := e.Trials(c.name()), notPredicted(e, c) != ""
 	for i, s := range stretches(e, c) {
-		t := e.Trials(c.name())[i]
-		if notPredicted(e, c) != "" {
+		t := trials[i]
+		if unknown {
 			s = math.NaN()
 		}
 		elapsed, cpu = append(elapsed, s*float64(t.Elapsed)), append(cpu, s*float64(t.CPU()))

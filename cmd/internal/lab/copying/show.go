@@ -32,51 +32,55 @@ func formTables(e study.Evidence, cells []copyCell) []study.Table {
 	}
 	large := slices.DeleteFunc(slices.Clone(cells), func(c copyCell) bool { return c.form == timing.Copy && c.size != wholeSize })
 	small := slices.DeleteFunc(slices.Clone(cells), func(c copyCell) bool { return slices.Contains(large, c) })
-	timesHead := []string{"Elapsed Time (s)", "Total CPU Time (s)", "User CPU Time (s)", "System CPU Time (s)"} // as published
+	elapsed := []copyColumn{
+		{Head: "How", Cell: func(c copyCell) string { return howMeasured(e, c) }},
+		{Head: "Average, elapsed", Cell: func(c copyCell) string { return averageText(e, c) }},
+		publishedColumn(e, 0, "Published, elapsed"),
+	}
+	bySize := copyColumn{Head: "File Size (MB)", Cell: func(c copyCell) string { return study.Digits(float64(c.size) / mib) }}
+	buffer := copyColumn{Head: "Buffer Size", Cell: bufferText}
 	var tables []study.Table
 	if len(small) > 0 {
 		// Part A has files of several sizes.
-		t := study.Table{
-			Title: "Copy by the size of the file, on " + placeOf(e),
-			Head:  slices.Concat([]string{"File Size (MB)", "Buffer Size"}, timesHead, []string{"How", "Average, elapsed", "Published, elapsed"}),
-			Notes: copyNotes(e, small), Apart: 7,
-		}
-		for _, c := range small {
-			size := study.Digits(float64(c.size) / mib)
-			t.Rows = append(t.Rows, slices.Concat([]string{size, bufferText(c)}, wholeTexts(e, c), []string{howMeasured(e, c), averageText(e, c)}, publishedTexts(e, c)[:1]))
-		}
-		tables = append(tables, t)
+		t := study.Table{Title: "Copy by the size of the file, on " + placeOf(e), Notes: copyNotes(e, small), Apart: 7}
+		tables = append(tables, study.Tabulate(t, small, slices.Concat([]copyColumn{bySize, buffer}, wholeColumns(e), elapsed)))
 	}
 	if len(large) > 0 {
 		// Beside the figures of one size stand the published ones.
-		of := large[0]
-		t := study.Table{
-			Title: upperFirst(fmt.Sprintf("%s of %v, on %s", of.form, holdfast.Size(of.size), placeOf(e))),
-			Head:  slices.Concat([]string{"Buffer Size"}, timesHead, []string{"How", "Average, elapsed", "Published, elapsed", "Published, CPU", "Book, elapsed"}),
-			Notes: copyNotes(e, large), Apart: 6,
-		}
-		for _, c := range large {
-			t.Rows = append(t.Rows, slices.Concat([]string{bufferText(c)}, wholeTexts(e, c), []string{howMeasured(e, c), averageText(e, c)}, publishedTexts(e, c)))
-		}
-		tables = append(tables, t)
+		title := upperFirst(fmt.Sprintf("%s of %v, on %s", large[0].form, holdfast.Size(large[0].size), placeOf(e)))
+		tables = append(tables, study.Tabulate(study.Table{Title: title, Notes: copyNotes(e, large), Apart: 6}, large, slices.Concat(
+			[]copyColumn{buffer}, wholeColumns(e), elapsed, []copyColumn{publishedColumn(e, 1, "Published, CPU"), publishedColumn(e, 2, "Book, elapsed")})))
 	}
 	return tables
 }
 
-func bufferText(c copyCell) string { return strconv.FormatInt(c.buffer, 10) }
+// A copyColumn is one of a table with a row for each copy.
+type copyColumn = study.Column[copyCell]
 
-// wholeTexts are the published columns of a cell.
-func wholeTexts(e study.Evidence, c copyCell) []string {
-	w := wholeOf(e, c)
-	texts := []string{study.Figure(w.elapsed, secondsOf).OrDash()}
-	for _, ns := range []float64{w.cpu.Median, w.user, w.system} {
-		if w.cpu.Median == 0 {
-			ns = math.NaN()
-		}
-		texts = append(texts, study.OrDash(ns, secondsOf(ns)))
+// wholeColumns are the published ones of a copy.
+func wholeColumns(e study.Evidence) []copyColumn {
+	cpu := func(head string, of func(wholeTimes) float64) copyColumn {
+		return copyColumn{Head: head, Cell: func(c copyCell) string {
+			w := wholeOf(e, c)
+			if w.cpu.Median == 0 {
+				return study.Dash
+			}
+			return study.OrDash(of(w), secondsOf(of(w)))
+		}}
 	}
-	return texts
+	return []copyColumn{
+		{Head: "Elapsed Time (s)", Cell: func(c copyCell) string { return study.Figure(wholeOf(e, c).elapsed, secondsOf).OrDash() }},
+		cpu("Total CPU Time (s)", func(w wholeTimes) float64 { return w.cpu.Median }),
+		cpu("User CPU Time (s)", func(w wholeTimes) float64 { return w.user }),
+		cpu("System CPU Time (s)", func(w wholeTimes) float64 { return w.system }),
+	}
 }
+
+func publishedColumn(e study.Evidence, i int, head string) copyColumn {
+	return copyColumn{Head: head, Cell: func(c copyCell) string { return publishedTexts(e, c)[i] }}
+}
+
+func bufferText(c copyCell) string { return strconv.FormatInt(c.buffer, 10) }
 
 // averageText is the average of the rounds, which is what was published.
 func averageText(e study.Evidence, c copyCell) string {
@@ -200,20 +204,24 @@ func coldNotes(e study.Evidence, cells []copyCell) []string {
 // copyCallsTable has the calls as they are predicted, and as the kernel counted them.
 func copyCallsTable(e study.Evidence, cells []copyCell) study.Table {
 	t := study.Table{
-		Title: "System calls of the copies", Head: []string{"Way", "Bytes", "Buffers", "Reads", "Writes"},
+		Title: "System calls of the copies",
 		Notes: []string{"a copy reads once more, to see the end; the reads and writes are all of the process, as the kernel counted them in a trial"},
 	}
+	var arms []result.Cell
 	for _, c := range cells {
-		if c.form != timing.Copy || c.size != wholeSize {
-			continue
+		if c.form == timing.Copy && c.size == wholeSize {
+			arms = append(arms, e.Cells(c.name())...)
 		}
-		cell, _ := e.Cell(c.name())
-		t.Rows = append(t.Rows, []string{
-			c.name(), study.Whole(float64(cell.Records)), study.Whole(float64(study.CallsOf(cell.Records, c.buffer))),
-			study.Whole(e.Median(c.name(), study.Reads)), study.Whole(e.Median(c.name(), study.Writes)),
-		})
 	}
-	return t
+	return study.Tabulate(t, arms, []study.ArmColumn{
+		{Head: "Way", Cell: func(c result.Cell) string { return c.Name }},
+		study.Records("Bytes"),
+		{Head: "Buffers", Cell: func(c result.Cell) string {
+			copied, _ := copyCellOf(c)
+			return study.Whole(float64(study.CallsOf(c.Records, copied.buffer)))
+		}},
+		e.MedianOf("Reads", study.Reads, study.Whole), e.MedianOf("Writes", study.Writes, study.Whole),
+	})
 }
 
 // streamTable is exercise 13-3.
@@ -255,8 +263,7 @@ func copyPicture(e study.Evidence, cells []copyCell) *chart.Dots {
 		if c.form != timing.Copy || c.size != wholeSize {
 			continue
 		}
-		s := wholeOf(e, c).elapsed
-		row := chart.Row{Label: bufferText(c), Points: []chart.Point{{Series: 0, Value: s.Median, Low: s.Low, High: s.High}}}
+		row := chart.Row{Label: bufferText(c), Points: []chart.Point{study.Point(0, wholeOf(e, c).elapsed)}}
 		if isPredicted(e, c) {
 			row.Label += ", predicted"
 		}

@@ -42,7 +42,7 @@ func Study() study.Study {
 		Flat:      true,
 		Show:      showCopies,
 		Across:    acrossCopies,
-		Claims:    copyClaims(),
+		Claims:    study.ClaimsOf(study.CopyBufferSizes, copyClaims()),
 	}
 }
 

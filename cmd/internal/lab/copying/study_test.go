@@ -41,9 +41,7 @@ func TestCopyClaimsFollowTheEvidence(t *testing.T) {
 	}
 	check := func(claim string, e study.Evidence, want study.Verdict) {
 		t.Helper()
-		if f := studytest.ClaimOf(t, Study(), claim).Find(e); f.Verdict != want {
-			t.Errorf("%s: %s (%s), want %s", claim, f.Verdict, f.Measured, want)
-		}
+		studytest.Judge(t, Study(), claim, e, want)
 	}
 	falling := plant(map[string]float64{copyArm(1): 1e9, copyArm(512): 9e7, copyArm(4096): 3e7, copyArm(oddBuffer): 2.5e7, copyArm(16384): 2e7, copyArm(65536): 1e7}, nil)
 	peak := plant(map[string]float64{copyArm(1): 1e9, copyArm(512): 9e7, copyArm(4096): 1e7, copyArm(oddBuffer): 2e7, copyArm(16384): 2e7, copyArm(65536): 2e7}, nil)
@@ -119,9 +117,7 @@ func TestCopyClaimsOfSyncedWrites(t *testing.T) {
 	}
 	check := func(claim string, e study.Evidence, want study.Verdict) {
 		t.Helper()
-		if f := studytest.ClaimOf(t, Study(), claim).Find(e); f.Verdict != want {
-			t.Errorf("%s: %s (%s), want %s", claim, f.Verdict, f.Measured, want)
-		}
+		studytest.Judge(t, Study(), claim, e, want)
 	}
 	same := plant(1.5e6, 1.5e6, 1.6e6) // the original's disk: 1573 s for a mebibyte
 	check("copy-osync-larger", same, study.Holds)

@@ -14,32 +14,32 @@ var costsClaims = []study.Claim{
 	rangeClaim("costs-empty", "an empty system call takes 50 to 100 ns", emptyLevel, emptyRung),
 	rangeClaim("costs-io", "an I/O system call takes 1 to 5 µs", ioLevel, readByteRung, readPageRung, writeRung),
 	{
-		Name: "costs-seek", Source: study.FileIOExperiment, Says: "the disk takes 5 to 10 ms to find a place", Published: seekLevel.printed,
-		Arms: []string{coldRung}, Judge: judgeSeek,
+		Name: "costs-seek", Says: "the disk takes 5 to 10 ms to find a place", Published: seekLevel.printed,
+		Arms: []string{coldRung}, Decide: judgeSeek,
 	},
 	{
-		Name: "costs-switch", Source: study.FileIOExperiment, Says: "the way into the kernel and back takes 1 to 3 µs", Published: switchLevel.printed,
-		Arms: []string{emptyRung, threadRung}, Judge: judgeSwitch,
+		Name: "costs-switch", Says: "the way into the kernel and back takes 1 to 3 µs", Published: switchLevel.printed,
+		Arms: []string{emptyRung, threadRung}, Decide: judgeSwitch,
 	},
 	{
-		Name: "costs-call-switches", Source: study.FileIOExperiment, Says: "a system call is a context switch", Published: switchLevel.name,
-		Arms: []string{emptyRung, writeRung, threadRung}, Judge: judgeCallSwitches,
+		Name: "costs-call-switches", Says: "a system call is a context switch", Published: switchLevel.name,
+		Arms: []string{emptyRung, writeRung, threadRung}, Decide: judgeCallSwitches,
 	},
 	{
-		Name: "costs-middle-layer", Source: study.FileIOExperiment, Says: "buffering targets the middle layer: it makes system calls fewer",
-		Arms: []string{writeRung, bufferedRung}, Judge: judgeMiddleLayer,
+		Name: "costs-middle-layer", Says: "buffering targets the middle layer: it makes system calls fewer",
+		Arms: []string{writeRung, bufferedRung}, Decide: judgeMiddleLayer,
 	},
 	{
-		Name: "costs-not-the-disk", Source: study.FileIOExperiment, Says: "the most expensive operation is not the disk, it is the system call",
-		Arms: []string{writeRung, syncRung, coldRung}, Judge: judgeNotTheDisk,
+		Name: "costs-not-the-disk", Says: "the most expensive operation is not the disk, it is the system call",
+		Arms: []string{writeRung, syncRung, coldRung}, Decide: judgeNotTheDisk,
 	},
 }
 
 // rangeClaim is that some operations are all within a published range.
 func rangeClaim(name, says string, l level, rungs ...string) study.Claim {
 	return study.Claim{
-		Name: name, Source: study.FileIOExperiment, Says: says, Published: l.printed, Arms: rungs,
-		Judge: func(e study.Evidence) study.Finding { return judgeRange(e, l, rungs) },
+		Name: name, Says: says, Published: l.printed, Arms: rungs,
+		Decide: func(e study.Evidence) study.Finding { return judgeRange(e, l, rungs) },
 	}
 }
 

@@ -64,7 +64,7 @@ func Study() study.Study {
 		},
 		Twin:   writeRung,
 		Show:   showCosts,
-		Claims: costsClaims,
+		Claims: study.ClaimsOf(study.FileIOExperiment, costsClaims),
 	}
 }
 
@@ -332,8 +332,7 @@ func ladderPicture(e study.Evidence, rungs []rung) *chart.Dots {
 		if r.level != nil {
 			row.Points = append(row.Points, chart.Point{Series: 1, Value: math.NaN(), Low: r.level.Least, High: r.level.Most})
 		}
-		s := e.Summary(r.name, study.PerRecord)
-		row.Points = append(row.Points, chart.Point{Series: 0, Value: s.Median, Low: s.Low, High: s.High})
+		row.Points = append(row.Points, study.Point(0, e.Summary(r.name, study.PerRecord)))
 		d.Rows = append(d.Rows, row)
 	}
 	return d
@@ -341,16 +340,12 @@ func ladderPicture(e study.Evidence, rungs []rung) *chart.Dots {
 
 // costsLearnt names where the great steps are.
 func costsLearnt(e study.Evidence, rungs []rung) string {
-	var parts []string
-	say := func(text, over, under string) {
-		if c := e.Ratio(over, under, study.PerRecord); !math.IsNaN(c.Ratio) {
-			parts = append(parts, fmt.Sprintf(text, study.Ratio(c)))
-		}
-	}
-	say("a write of 40 bytes costs %s what it costs through a buffer", writeRung, bufferedRung)
-	say("it is %s an empty system call", writeRung, emptyRung)
-	say("to make a page durable is %s such a write", syncRung, writeRung)
-	say("to read one from the disk is %s", coldRung, writeRung)
+	parts := e.Learnt(
+		study.Said{Format: "a write of 40 bytes costs %s what it costs through a buffer", Over: writeRung, Under: bufferedRung},
+		study.Said{Format: "it is %s an empty system call", Over: writeRung, Under: emptyRung},
+		study.Said{Format: "to make a page durable is %s such a write", Over: syncRung, Under: writeRung},
+		study.Said{Format: "to read one from the disk is %s", Over: coldRung, Under: writeRung},
+	)
 	if in, of := inRangeOf(e, rungs); of > 0 {
 		parts = append(parts, fmt.Sprintf("%d of %d operations are within the published ranges", in, of))
 	}

@@ -158,7 +158,7 @@ func TestCostsClaimsWithoutTheirArms(t *testing.T) {
 func TestCostsClaimsNameTheirArms(t *testing.T) {
 	for _, c := range Study().Claims {
 		plants := map[string]costsPlant{}
-		for _, arm := range c.Arms {
+		for _, arm := range c.Takes() {
 			plants[arm] = asPublished()[arm]
 		}
 		want, got := c.Judge(costsEvidence(10, asPublished())), c.Judge(costsEvidence(10, plants))

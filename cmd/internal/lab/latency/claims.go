@@ -3,7 +3,6 @@ package latency
 import (
 	"fmt"
 	"math"
-	"time"
 
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
@@ -33,95 +32,73 @@ const longer = 1.5
 
 func latencyClaims() []study.Claim {
 	return []study.Claim{
+		// A spike is what one Write in a thousand takes at least.
 		{
-			Name: "latency-spikes", Source: study.EfficientBuffering, Says: "buffering smooths latency spikes",
-			Arms: []string{plainWrite, smallWrite}, Judge: judgeSpikes,
+			Name: "latency-spikes", Source: study.EfficientBuffering, Says: "buffering smooths latency spikes", Arms: []string{plainWrite, smallWrite},
+			Over: smallWrite, Under: plainWrite, By: p999, Allows: study.AtMost(1),
+			Holds: "even the slowest Write in a thousand is quicker behind a buffer of 4KiB: ",
+			Not:   "the slowest Write in a thousand is not quicker, it pays for all that the buffer holds: ",
+			Add: func(e study.Evidence, f *study.Finding) {
+				against := func(of study.Metric) study.Measured { return study.Ratio(e.Ratio(smallWrite, plainWrite, of)) }
+				if f.Verdict == study.Holds || f.Verdict == study.NotHere {
+					f.Why += fmt.Sprintf("p50 %v, p99 %v, the longest %v of the unbuffered", against(p50), against(p99), against(longestOf))
+				}
+			},
 		},
 		{
 			Name: "latency-small-buffer", Source: study.EfficientBuffering, Says: "where latency is critical, a smaller buffer may be more appropriate",
-			Arms: []string{smallWrite, largeWrite}, Judge: func(e study.Evidence) study.Finding {
-				return study.Ratio(e.Ratio(smallWrite, largeWrite, p999)).Judge(study.AtMost(1), study.NotHere,
-					"the slowest Write in a thousand hands over less at 4KiB than at 64KiB",
-					"the slowest Write in a thousand is no quicker at 4KiB than at 64KiB")
-			},
+			Over: smallWrite, Under: largeWrite, By: p999, Allows: study.AtMost(1),
+			Holds: "the slowest Write in a thousand hands over less at 4KiB than at 64KiB",
+			Not:   "the slowest Write in a thousand is no quicker at 4KiB than at 64KiB",
 		},
 		{
 			Name: "latency-sooner", Source: study.EfficientBuffering, Says: "a smaller buffer flushes data more frequently: it can be read sooner",
-			Arms: []string{smallSight, largeSight}, Judge: func(e study.Evidence) study.Finding {
-				return study.Ratio(e.Ratio(smallSight, largeSight, study.Value("visible_p50_ns"))).Judge(study.AtMost(1/longer), study.NotHere,
-					"another process sees a record sooner behind 4KiB than behind 64KiB, as the buffers' sizes say",
-					"another process sees a record no sooner behind 4KiB than behind 64KiB")
-			},
+			Over: smallSight, Under: largeSight, By: study.Value("visible_p50_ns"), Allows: study.AtMost(1 / longer),
+			Holds: "another process sees a record sooner behind 4KiB than behind 64KiB, as the buffers' sizes say",
+			Not:   "another process sees a record no sooner behind 4KiB than behind 64KiB",
 		},
 		{
 			Name: "latency-delays", Source: study.EfficientBuffering, Says: "buffers introduce delays by design",
-			Arms: []string{plainSight, smallSight}, Judge: func(e study.Evidence) study.Finding {
-				return study.Ratio(e.Ratio(smallSight, plainSight, study.Value("visible_p50_ns"))).Judge(study.AtLeast(longer), study.NotHere,
-					"a record waits in the buffer until it is full, and only then can another process read it",
-					"another process sees a buffered record no later than an unbuffered one")
-			},
+			Arms: []string{plainSight, smallSight}, Over: smallSight, Under: plainSight, By: study.Value("visible_p50_ns"), Allows: study.AtLeast(longer),
+			Holds: "a record waits in the buffer until it is full, and only then can another process read it",
+			Not:   "another process sees a buffered record no later than an unbuffered one",
 		},
 		{
 			Name: "latency-4096", Source: study.EfficientBuffering + ", " + study.FileIOExperiment, Says: "by default bufio.NewWriter allocates a 4096-byte buffer", Published: "4096",
-			Arms: []string{thousand}, Judge: judgeDefault,
+			Over: thousand, By: heapEach, Allows: study.Span{Least: study.BufioDefault, Most: study.BufioDefault * 1.1}, Otherwise: study.NeverSo,
+			Text:  func(x float64) string { return study.Whole(x) + " bytes" },
+			Holds: "it is what the heap grows by, with some 100 bytes of the Writer itself",
+			Not:   "the heap grows by another size",
 		},
 		{
 			Name: "latency-unlimited", Source: study.EfficientBuffering, Says: "without limits or proper flushing buffers can grow large",
-			Arms: []string{thousand}, Judge: func(e study.Evidence) study.Finding {
-				growth := func(t result.Trial) float64 {
-					return study.Value("heap_written_bytes")(t) / study.Value("heap_bytes")(t)
-				}
-				return study.Figure(e.Summary(thousand, growth), study.Times).Judge(study.AtLeast(grown), study.NeverSo,
-					"the heap grows with what is written",
-					"a bufio.Writer keeps the buffer that it was made with, whatever is written and however seldom it is flushed: memory is buffers × writers; what has no limit is a bytes.Buffer")
-			},
+			Over: thousand, By: heapGrowth, Text: study.Times, Allows: study.AtLeast(grown), Otherwise: study.NeverSo,
+			Holds: "the heap grows with what is written",
+			Not:   "a bufio.Writer keeps the buffer that it was made with, whatever is written and however seldom it is flushed: memory is buffers × writers; what has no limit is a bytes.Buffer",
 		},
 		{
 			Name: "latency-window", Source: study.FileIOExperiment, Says: "periodic flushing bounds data loss to a time window", Published: "the interval",
-			Arms: []string{ticked}, Judge: func(e study.Evidence) study.Finding {
-				return judgeWithin(study.Figure(e.Summary(ticked, study.Value("lost_age_ns")), study.Duration), lossWindow,
-					"what a killed process had accepted longer ago than the interval and one flush was in the file",
-					"a killed process lost what it had accepted longer ago than the interval and one flush")
-			},
+			Over: ticked, By: study.Value("lost_age_ns"), Text: study.Duration, Allows: study.AtMost(oneFlush * float64(lossWindow)),
+			Holds: "what a killed process had accepted longer ago than the interval and one flush was in the file",
+			Not:   "a killed process lost what it had accepted longer ago than the interval and one flush",
+			Add:   study.Ending(" of " + lossWindow.String()),
 		},
 		{
 			Name: "latency-window-seen", Source: study.FileIOExperiment, Says: "and so it bounds how old a record is before another process can read it", Published: "the interval",
-			Arms: []string{tickedSight}, Judge: judgeWindowSeen,
+			Over: tickedSight, By: study.Value("visible_max_ns"), Text: study.Duration, Allows: study.AtMost(oneFlush * float64(window)),
+			Holds: "the longest delay is the interval and one flush",
+			Not:   "the longest delay is more than the interval and one flush",
+			Add:   study.Ending(" of " + window.String()),
 		},
 	}
 }
 
-// judgeSpikes takes a spike for what one Write in a thousand takes at least.
-func judgeSpikes(e study.Evidence) study.Finding {
-	against := func(of study.Metric) study.Measured { return study.Ratio(e.Ratio(smallWrite, plainWrite, of)) }
-	rest := fmt.Sprintf("p50 %v, p99 %v, the longest %v of the unbuffered", against(p50), against(p99), against(longestOf))
-	return against(p999).Judge(study.AtMost(1), study.NotHere,
-		"even the slowest Write in a thousand is quicker behind a buffer of 4KiB: "+rest,
-		"the slowest Write in a thousand is not quicker, it pays for all that the buffer holds: "+rest)
-}
-
-// judgeDefault allows for what a Writer has besides its buffer.
-func judgeDefault(e study.Evidence) study.Finding {
-	each := func(t result.Trial) float64 { return math.Round(study.Value("heap_bytes")(t) / 1000) }
-	return study.Figure(e.Summary(thousand, each), func(x float64) string { return study.Whole(x) + " bytes" }).Judge(study.Span{Least: study.BufioDefault, Most: study.BufioDefault * 1.1}, study.NeverSo,
-		"it is what the heap grows by, with some 100 bytes of the Writer itself",
-		"the heap grows by another size")
+// heapEach is what the heap grows by for each of a thousand Writers, and heapGrowth by how
+// much more when all have written.
+func heapEach(t result.Trial) float64 { return math.Round(study.Value("heap_bytes")(t) / 1000) }
+func heapGrowth(t result.Trial) float64 {
+	return study.Value("heap_written_bytes")(t) / study.Value("heap_bytes")(t)
 }
 
 // grown is by how much a buffer must grow for it to be said that it does.
 const grown = 1.5
-
-func judgeWindowSeen(e study.Evidence) study.Finding {
-	return judgeWithin(study.Figure(e.Summary(tickedSight, study.Value("visible_max_ns")), study.Duration), window,
-		"the longest delay is the interval and one flush",
-		"the longest delay is more than the interval and one flush")
-}
-
-// judgeWithin holds times against an interval and one flush.
-func judgeWithin(m study.Measured, interval time.Duration, holds, not string) study.Finding {
-	f := m.Judge(study.AtMost(oneFlush*float64(interval)), study.NotHere, holds, not)
-	if !math.IsNaN(m.Value) {
-		f.Measured += fmt.Sprintf(" of %v", interval)
-	}
-	return f
-}

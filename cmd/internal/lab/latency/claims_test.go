@@ -16,10 +16,7 @@ import (
 func TestLatencyVerdictsFollowTheMeasurement(t *testing.T) {
 	check := func(name string, plant func(arm string, round int, m *result.Measurement), want study.Verdict) {
 		t.Helper()
-		c := studytest.ClaimOf(t, Study(), name)
-		if f := c.Find(studytest.Planted(10, plant, c.Arms...)); f.Verdict != want || f.Why == "" {
-			t.Errorf("%s: %+v, want %q", name, f, want)
-		}
+		studytest.Judge(t, Study(), name, studytest.Planted(10, plant, studytest.ClaimOf(t, Study(), name).Takes()...), want)
 	}
 	slowest := func(times map[string]float64) func(string, int, *result.Measurement) {
 		return func(arm string, round int, m *result.Measurement) {
@@ -60,7 +57,7 @@ func TestLatencyVerdictsFollowTheMeasurement(t *testing.T) {
 func TestLatencyVerdictsWaitForEnough(t *testing.T) {
 	for _, c := range latencyClaims() {
 		nothing := func(string, int, *result.Measurement) {}
-		if f := c.Find(studytest.Planted(10, nothing, c.Arms...)); f.Verdict != study.NotChecked {
+		if f := c.Find(studytest.Planted(10, nothing, c.Takes()...)); f.Verdict != study.NotChecked {
 			t.Errorf("%s: %s without a figure", c.Name, f.Verdict)
 		}
 		random := rand.New(rand.NewPCG(1, 2))
@@ -72,7 +69,7 @@ func TestLatencyVerdictsWaitForEnough(t *testing.T) {
 				"heap_bytes": 4e6 + x, "heap_written_bytes": 4e6 + 2*x,
 			}
 		}
-		if f := c.Find(studytest.Planted(3, either, c.Arms...)); f.Verdict != study.NotChecked || f.Settle == "" {
+		if f := c.Find(studytest.Planted(3, either, c.Takes()...)); f.Verdict != study.NotChecked || f.Settle == "" {
 			t.Errorf("%s: %s after three rounds of noise", c.Name, f.Verdict)
 		}
 	}
@@ -97,9 +94,7 @@ func TestLatencyVerdictFlipsWithTheArm(t *testing.T) {
 		}
 		e := study.EvidenceOf(studytest.RunStudy(t, s, study.Choice{Preset: study.Audit(), Rounds: 6, Only: []string{thousand}}))
 		for name, want := range map[string]study.Verdict{"latency-4096": size, "latency-unlimited": growth} {
-			if f := studytest.ClaimOf(t, Study(), name).Find(e); f.Verdict != want {
-				t.Errorf("%s with %s: %+v, want %q", name, arm.name, f, want)
-			}
+			studytest.Judge(t, Study(), name, e, want)
 		}
 	}
 	standard, unlimited, larger := all[0], all[1], all[2]

@@ -64,22 +64,23 @@ func (l latencyEvidence) all(arm string, of func(*result.Trial) *result.Latency)
 
 func response(t *result.Trial) *result.Latency { return &t.Latency }
 
-// quantiles are p50, p99, p99.9 and the longest as texts.
-func quantiles(d result.Latency) (texts []string) {
-	for _, q := range []time.Duration{d.P50, d.P99, d.P999, d.Max} {
-		texts = append(texts, study.Duration(percentile(q)))
+// quantiles are the columns of p50, p99, p99.9 and the longest over all rounds.
+func (l latencyEvidence) quantiles(of func(*result.Trial) *result.Latency, p50, p99, p999, longest string) []study.ArmColumn {
+	column := func(head string, quantile func(result.Latency) time.Duration) study.ArmColumn {
+		return study.ArmColumn{Head: head, Cell: func(c result.Cell) string { return study.Duration(percentile(quantile(l.all(c.Name, of)))) }}
 	}
-	return texts
+	return []study.ArmColumn{
+		column(p50, func(d result.Latency) time.Duration { return d.P50 }), column(p99, func(d result.Latency) time.Duration { return d.P99 }),
+		column(p999, func(d result.Latency) time.Duration { return d.P999 }), column(longest, func(d result.Latency) time.Duration { return d.Max }),
+	}
 }
 
-// table adds a row for each arm of the groups; one that could not be run has dashes
-// and a note that says why.
-func (l latencyEvidence) table(t study.Table, row func(result.Cell) []string, groups ...string) study.Table {
-	for _, c := range l.Arms() {
-		if slices.Contains(groups, c.Group) {
-			t.Rows = append(t.Rows, append([]string{study.Short(c.Name)}, row(c)...))
-		}
-	}
+// table has a row for each arm of the groups, which its first column names; one that could
+// not be run has dashes and a note that says why.
+func (l latencyEvidence) table(t study.Table, groups []string, first string, columns ...study.ArmColumn) study.Table {
+	arms := slices.DeleteFunc(l.Arms(), func(c result.Cell) bool { return !slices.Contains(groups, c.Group) })
+	name := study.ArmColumn{Head: first, Cell: func(c result.Cell) string { return study.Short(c.Name) }}
+	t = study.Tabulate(t, arms, append([]study.ArmColumn{name}, columns...))
 	for _, m := range l.Run.Header.Missing {
 		if group, _, _ := strings.Cut(m.Cell, "/"); slices.Contains(groups, group) {
 			none := slices.Repeat([]string{study.Dash}, len(t.Head)-1)
@@ -95,33 +96,35 @@ func (l latencyEvidence) table(t study.Table, row func(result.Cell) []string, gr
 func (l latencyEvidence) writes() study.Table {
 	t := study.Table{
 		Title: "One Write at full speed",
-		Head:  []string{"write by", "p50", "p99", "p99.9", "longest", "p99.9 to p50", "p50 to os.File", "p99.9 to os.File"},
 		Notes: []string{
 			"percentiles are of the Writes of all rounds, ratios of the rounds' own",
 			"the clock itself takes " + study.Duration(l.clock()) + " a Write: the arm nothing, which is in all the others",
 		},
 	}
-	return l.table(t, func(c result.Cell) []string {
-		all := l.all(c.Name, response)
-		uneven := percentile(all.P999) / percentile(all.P50)
-		return append(quantiles(all), study.Times(uneven), l.against(c, p50), l.against(c, p999))
-	}, inWrites, inDurable)
+	return l.table(t, []string{inWrites, inDurable}, "write by", append(l.quantiles(response, "p50", "p99", "p99.9", "longest"),
+		study.ArmColumn{Head: "p99.9 to p50", Cell: func(c result.Cell) string {
+			all := l.all(c.Name, response)
+			return study.Times(percentile(all.P999) / percentile(all.P50))
+		}},
+		study.ArmColumn{Head: "p50 to os.File", Cell: func(c result.Cell) string { return l.against(c, p50) }},
+		study.ArmColumn{Head: "p99.9 to os.File", Cell: func(c result.Cell) string { return l.against(c, p999) }})...)
 }
 
 func (l latencyEvidence) payments() study.Table {
 	t := study.Table{
 		Title: "Who pays for the write calls",
-		Head:  []string{"write by", "calls predicted", "observed", "pays", "of the time", "CPU a Write"},
 		Notes: []string{
 			"pays: as many Writes as calls are predicted, if these are the slowest; and their share of the time of all, without the clock's own",
 		},
 	}
-	return l.table(t, func(c result.Cell) []string {
-		calls := sinkOf(c).calls(c.Records, c.RecordBytes)
-		row := []string{study.Whole(float64(calls)), study.Whole(l.Median(c.Name, study.Writes))}
-		row = append(row, l.payers(l.all(c.Name, response), calls, c.Records)...)
-		return append(row, study.Duration(l.Median(c.Name, study.CPUTime)))
-	}, inWrites, inDurable)
+	calls := func(c result.Cell) int64 { return sinkOf(c).calls(c.Records, c.RecordBytes) }
+	payers := func(c result.Cell) []string { return l.payers(l.all(c.Name, response), calls(c), c.Records) }
+	return l.table(t, []string{inWrites, inDurable}, "write by",
+		study.ArmColumn{Head: "calls predicted", Cell: func(c result.Cell) string { return study.Whole(float64(calls(c))) }},
+		l.MedianOf("observed", study.Writes, study.Whole),
+		study.ArmColumn{Head: "pays", Cell: func(c result.Cell) string { return payers(c)[0] }},
+		study.ArmColumn{Head: "of the time", Cell: func(c result.Cell) string { return payers(c)[1] }},
+		l.MedianOf("CPU a Write", study.CPUTime, study.Duration))
 }
 
 // against is the ratio of a figure to that of the plain file, with its word.
@@ -173,40 +176,34 @@ func slowestShare(all result.Latency, part, clock float64) float64 {
 func (l latencyEvidence) openLoop() study.Table {
 	t := study.Table{
 		Title: fmt.Sprintf("One Write when %d a second are due", openRate),
-		Head:  []string{"write by", "p50", "p99", "p99.9", "longest", "call p50", "call p99", "call p99.9", "longest call", "not served"},
 		Notes: []string{
 			"counted from when the record was due, and how late the system woke the writer is in it: the arm nothing; call: from the call to its return, which leaves out what a stall did to those that came meanwhile",
 		},
 	}
-	return l.table(t, func(c result.Cell) []string {
-		row := append(quantiles(l.all(c.Name, response)), quantiles(l.all(c.Name, func(t *result.Trial) *result.Latency { return t.Service }))...)
-		return append(row, study.Whole(l.Median(c.Name, study.Value("unserved_records"))))
-	}, inOpenLoop)
+	columns := slices.Concat(l.quantiles(response, "p50", "p99", "p99.9", "longest"),
+		l.quantiles(func(t *result.Trial) *result.Latency { return t.Service }, "call p50", "call p99", "call p99.9", "longest call"))
+	return l.table(t, []string{inOpenLoop}, "write by", append(columns, l.MedianOf("not served", study.Value("unserved_records"), study.Whole))...)
 }
 
 func (l latencyEvidence) visible() study.Table {
 	t := study.Table{
 		Title: fmt.Sprintf("Until another process can read a record, %d a second", visibleRate),
-		Head:  []string{"write by", "predicted longest", "p50", "p99", "longest", "the policy's bound", "beyond it", "records seen"},
 		Notes: []string{
 			"predicted: until the buffer is full, the interval is over or the file is closed, whichever is first",
 			fmt.Sprintf("the reader polls: at the end of the file it pauses for %v, and comes back after %s (p99 %s); a delay holds up to so much", watchPause, study.Duration(l.looks("look_p50_ns")), study.Duration(l.looks("look_p99_ns"))),
 			"the bound is by time alone, and is shown plus one flush: beyond it is that flush, the waking of both processes and the reader's pause",
 		},
 	}
-	return l.table(t, func(c result.Cell) []string {
-		o := sinkOf(c)
-		longest := l.Summary(c.Name, study.Value("visible_max_ns"))
-		return []string{
-			study.Duration(float64(o.wait(c.Records, c.RecordBytes))),
-			study.Median(l.Summary(c.Name, study.Value("visible_p50_ns")), study.Duration),
-			study.Duration(l.Median(c.Name, study.Value("visible_p99_ns"))),
-			study.Median(longest, study.Duration),
-			timeBound(o.promise()),
-			beyond(longest.Median, o.promise()),
-			study.Whole(l.Median(c.Name, study.Value("visible_count"))),
-		}
-	}, inSight)
+	longest := study.Value("visible_max_ns")
+	return l.table(t, []string{inSight}, "write by",
+		study.ArmColumn{Head: "predicted longest", Cell: func(c result.Cell) string {
+			return study.Duration(float64(sinkOf(c).wait(c.Records, c.RecordBytes)))
+		}},
+		l.IntervalOf("p50", study.Value("visible_p50_ns"), study.Duration), l.MedianOf("p99", study.Value("visible_p99_ns"), study.Duration),
+		l.IntervalOf("longest", longest, study.Duration),
+		study.ArmColumn{Head: "the policy's bound", Cell: func(c result.Cell) string { return timeBound(sinkOf(c).promise()) }},
+		study.ArmColumn{Head: "beyond it", Cell: func(c result.Cell) string { return beyond(l.Median(c.Name, longest), sinkOf(c).promise()) }},
+		l.MedianOf("records seen", study.Value("visible_count"), study.Whole))
 }
 
 // looks is the largest of the medians of all watched arms.
@@ -255,37 +252,30 @@ func beyond(longest float64, b holdfast.Bound) string {
 func (l latencyEvidence) killed() study.Table {
 	t := study.Table{
 		Title: fmt.Sprintf("What a process that is killed has lost, at %d records a second", killedRate),
-		Head:  []string{"write by", "accepted", "readable", "lost", "bytes lost, most", "oldest lost, most", "allowed"},
 		Notes: []string{
 			"accepted: the Writes that had returned, as the process told by a pipe; the records in the file were whole and in their order, or the trial would have failed",
 			"medians of the rounds; most: the largest of them",
 		},
 	}
-	return l.table(t, func(c result.Cell) []string {
-		count := func(name string) string { return study.Whole(l.Median(c.Name, study.Value(name))) }
-		return []string{
-			count("accepted_records"), count("readable_records"), count("lost_records"),
-			study.Whole(l.most(c.Name, "lost_bytes")), study.Duration(l.most(c.Name, "lost_age_ns")), sinkOf(c).promise().String(),
-		}
-	}, inKilled)
+	count := func(head string) study.ArmColumn { return l.MedianOf(head, study.Value(head+"_records"), study.Whole) }
+	return l.table(t, []string{inKilled}, "write by", count("accepted"), count("readable"), count("lost"),
+		l.WorstOf("bytes lost, most", "lost_bytes", study.Whole), l.WorstOf("oldest lost, most", "lost_age_ns", study.Duration),
+		study.ArmColumn{Head: "allowed", Cell: func(c result.Cell) string { return sinkOf(c).promise().String() }})
 }
-
-// most is the largest value of an arm's rounds.
-func (l latencyEvidence) most(arm, name string) float64 { return study.Worst(l.Trials(arm), name) }
 
 func (l latencyEvidence) memory() study.Table {
 	t := study.Table{
 		Title: "Memory: buffers × writers",
-		Head:  []string{"buffer", "predicted", "heap", "each", "after writing"},
 		Notes: []string{
 			fmt.Sprintf("predicted: the buffers alone; a Writer of holdfast has two. Then %d times its size goes through each, %v where it has none", passedOn, holdfast.Size(passedUnlimited)),
 		},
 	}
-	return l.table(t, func(c result.Cell) []string {
-		heap, after := l.Median(c.Name, study.Value("heap_bytes")), l.Median(c.Name, study.Value("heap_written_bytes"))
-		predicted := float64(c.Writers) * l.buffers(c)
-		return []string{study.Whole(predicted), study.Whole(heap), study.Whole(heap / float64(c.Writers)), study.Whole(after)}
-	}, inMemory)
+	heap := study.Value("heap_bytes")
+	return l.table(t, []string{inMemory}, "buffer",
+		study.ArmColumn{Head: "predicted", Cell: func(c result.Cell) string { return study.Whole(float64(c.Writers) * l.buffers(c)) }},
+		l.MedianOf("heap", heap, study.Whole),
+		study.ArmColumn{Head: "each", Cell: func(c result.Cell) string { return study.Whole(l.Median(c.Name, heap) / float64(c.Writers)) }},
+		l.MedianOf("after writing", study.Value("heap_written_bytes"), study.Whole))
 }
 
 // buffers is how much one is to take; NaN for one without limit.
@@ -318,9 +308,8 @@ func (l latencyEvidence) picture() *chart.Dots {
 		}
 		r := chart.Row{Label: study.Short(c.Name)}
 		for i, of := range []study.Metric{p50, p99, p999, longestOf} {
-			s := l.Summary(c.Name, of)
-			if !math.IsNaN(s.Median) {
-				r.Points = append(r.Points, chart.Point{Series: i, Value: s.Median, Low: s.Low, High: s.High})
+			if s := l.Summary(c.Name, of); !math.IsNaN(s.Median) {
+				r.Points = append(r.Points, study.Point(i, s))
 			}
 		}
 		d.Rows = append(d.Rows, r)
@@ -343,7 +332,7 @@ func (l latencyEvidence) learnt() string {
 	if !math.IsNaN(small) && !math.IsNaN(plain) {
 		parts = append(parts, fmt.Sprintf("another process sees a record after %s instead of %s", study.Duration(small), study.Duration(plain)))
 	}
-	if lost := l.most(largeKilled, "lost_records"); !math.IsNaN(lost) {
+	if lost := study.Worst(l.Trials(largeKilled), "lost_records"); !math.IsNaN(lost) {
 		parts = append(parts, fmt.Sprintf("a killed process takes up to %s accepted records of a buffer of 64KiB with it", study.Whole(lost)))
 	}
 	return strings.Join(parts, "; ")

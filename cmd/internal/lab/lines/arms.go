@@ -2,6 +2,7 @@ package lines
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -88,22 +90,29 @@ func lineArms(c study.Choice) []study.Arm {
 		n.lines = c.Count
 		n.synced, n.stream = min(n.synced, c.Count), min(n.stream, c.Count)
 	}
+	return n.arms(c)
+}
+
+func (n lineCounts) arms(c study.Choice) []study.Arm {
 	arms := publishedArms(n.lines)
 	for _, size := range study.Or(c.Records, []holdfast.Size{0}) {
-		arms = append(arms, equalGroup{c, n, size}.arms()...)
+		arms = append(arms, equalArms(c, n, size)...)
 	}
-	arms = append(arms, millionArms(n.million)...)
-	arms = append(arms, valueArms(n.ops)...)
-	arms = append(arms, constantArms(n.constant)...)
-	arms = append(arms, streamArms(groupPipe, connectPipe, callTime, "", n.stream)...)
-	arms = append(arms, streamArms(groupSocket, connectSocket, socketTime, study.NoSocket(), n.stream)...)
-	arms = append(arms, forgottenArms(n.lines)...)
-	arms = append(arms, crashArms(n.killed)...)
-	arms = append(arms, burstArms(n.stream)...)
-	arms = append(arms, loadedArms(n.stream)...)
-	arms = append(arms, httpArms(n.stream/responseWrites)...)
-	arms = append(arms, extentArms()...)
-	return append(arms, touchedArm())
+	return slices.Concat(arms,
+		wayArms(groupMillion, lineText{format: bufferedLine}, n.million, []wayRow{
+			{name: "write", does: "one write a line", way: direct, perRecord: formatTime + callTime},
+			{name: "bufio 4KiB", does: "bufio.Writer", way: goBuffer(4*holdfast.KiB, 0), perRecord: formatTime + copyTime},
+			{name: "holdfast 64KiB", does: "holdfast.Writer", way: ours(holdfast.Buffered(64 * holdfast.KiB)), perRecord: formatTime + copyTime},
+		}),
+		valueArms(n.ops),
+		wayArms(groupConstant, lineText{format: constantLine}, n.constant, []wayRow{
+			{name: "write", does: `one write of "line\n" a line`, way: direct, perRecord: callTime},
+			{name: "bufio 4KiB", does: "bufio.Writer", way: goBuffer(4*holdfast.KiB, 0), perRecord: copyTime},
+		}),
+		streamArms(groupPipe, connectPipe, callTime, "", n.stream),
+		streamArms(groupSocket, connectSocket, socketTime, study.NoSocket(), n.stream),
+		forgottenArms(n.lines), crashArms(n.killed), burstArms(n.stream), loadedArms(n.stream), httpArms(n.stream/responseWrites), extentArms(),
+		[]study.Arm{touchedArm()})
 }
 
 // connectSocket returns the two ends of a TCP connection on the loopback.
@@ -212,36 +221,45 @@ func publishedArms(count int64) []study.Arm {
 	}
 }
 
-// An equalGroup is the arms that write the same lines in every way.
-type equalGroup struct {
-	study.Choice
-	n    lineCounts
-	size holdfast.Size // of a line; 0 is as it is
+// A wayRow is an arm of a group whose arms differ in how they write the same lines.
+type wayRow struct {
+	name, does string
+	way        study.Way
+	perRecord  time.Duration
+	rest       lineRun // its count, writers, sync and every, where they are not the group's or none
+	missing    string
 }
 
-func (g equalGroup) name() string {
-	if g.size == 0 {
-		return groupEqual
+// wayArms are the arms of a group that writes count lines of the text.
+func wayArms(group string, text lineText, count int64, rows []wayRow) (arms []study.Arm) {
+	for _, row := range rows {
+		r := row.rest
+		r.text, r.way, r.count, r.writers = text, row.way, cmp.Or(r.count, count), max(1, r.writers)
+		a := r.arm(group, row.name, row.does, row.perRecord)
+		a.Missing = row.missing
+		arms = append(arms, a)
 	}
-	return groupEqual + " " + g.size.String()
+	return arms
 }
 
-func (g equalGroup) run(count int64, y study.Way) lineRun {
-	return lineRun{text: lineText{bufferedLine, int(g.size)}, count: count, writers: 1, way: y}
-}
+// direct is a write call a line.
+var direct = study.Way{By: study.Golang}
 
-func (g equalGroup) arms() []study.Arm {
-	all := []study.Arm{
-		g.run(g.n.lines, study.Way{By: study.Golang}).arm(g.name(), "write", "one write a line", formatTime+callTime),
-		g.run(g.n.lines, study.Way{By: study.Nowhere}).arm(g.name(), "format", "making each line, and nothing written", formatTime),
+func ours(p holdfast.Policy) study.Way { return study.Way{By: study.Ours, Policy: p} }
+
+// equalArms write the same lines in every way. The size is a line's; 0 is as it is.
+func equalArms(c study.Choice, n lineCounts, size holdfast.Size) []study.Arm {
+	rows := []wayRow{
+		{name: "write", does: "one write a line", way: direct, perRecord: formatTime + callTime},
+		{name: "format", does: "making each line, and nothing written", way: study.Way{By: study.Nowhere}, perRecord: formatTime},
 	}
-	for _, size := range study.Or(g.Buffers, []holdfast.Size{4 * holdfast.KiB, 16 * holdfast.KiB}) {
+	for _, size := range study.Or(c.Buffers, []holdfast.Size{4 * holdfast.KiB, 16 * holdfast.KiB}) {
 		if size > 0 { // without a buffer it is the first arm
-			all = append(all, g.run(g.n.lines, goBuffer(size, 0)).arm(g.name(), "bufio "+size.String(), "bufio.Writer", formatTime+copyTime))
+			rows = append(rows, wayRow{name: "bufio " + size.String(), does: "bufio.Writer", way: goBuffer(size, 0), perRecord: formatTime + copyTime})
 		}
 	}
-	all = append(all, g.run(g.n.lines, goBuffer(4*holdfast.KiB, time.Second)).arm(g.name(), "bufio 4KiB, flush 1s", "bufio.Writer under a lock, flushed by a ticker", formatTime+copyTime))
-	for _, p := range study.Or(g.Policies, []holdfast.Policy{
+	rows = append(rows, wayRow{name: "bufio 4KiB, flush 1s", does: "bufio.Writer under a lock, flushed by a ticker", way: goBuffer(4*holdfast.KiB, time.Second), perRecord: formatTime + copyTime})
+	for _, p := range study.Or(c.Policies, []holdfast.Policy{
 		holdfast.Unbuffered(),
 		holdfast.Buffered(4 * holdfast.KiB),
 		holdfast.Buffered(64 * holdfast.KiB),
@@ -251,62 +269,41 @@ func (g equalGroup) arms() []study.Arm {
 		holdfast.Durable(),
 	}) {
 		// A policy that waits for the disk at each Write has fewer lines.
-		count, perRecord := g.n.lines, formatTime+copyTime
+		row := wayRow{name: "holdfast " + p.String(), does: "holdfast.Writer", way: ours(p), perRecord: formatTime + copyTime}
 		switch {
 		case p.Sync.Waits():
-			count, perRecord = g.n.synced, syncTime
+			row.rest.count, row.perRecord = n.synced, syncTime
 		case p.Buffer == 0:
-			perRecord = formatTime + callTime
+			row.perRecord = formatTime + callTime
 		}
-		all = append(all, g.run(count, study.Way{By: study.Ours, Policy: p}).arm(g.name(), "holdfast "+p.String(), "holdfast.Writer", perRecord))
+		rows = append(rows, row)
 	}
-	// The file is opened so that each write reaches the disk.
-	data := g.run(g.n.synced, study.Way{By: study.Golang, Flag: study.OpenDataSync}).arm(g.name(), "write, O_DSYNC", "one write a line to a file opened with O_DSYNC", syncTime)
+	noDataSync := ""
 	if study.OpenDataSync == 0 {
-		data.Missing = "Go knows no O_DSYNC on this system"
+		noDataSync = "Go knows no O_DSYNC on this system"
 	}
-	// These arms call fsync; in the last one goroutines share it.
-	end := g.run(g.n.lines, goBuffer(4*holdfast.KiB, 0))
-	end.sync = true
-	bare := g.run(g.n.lines, study.Way{By: study.Golang})
-	bare.sync = true
-	every := g.run(g.n.lines, goBuffer(4*holdfast.KiB, 0))
-	every.sync, every.every = true, lineSyncEvery
-	each := g.run(g.n.synced, study.Way{By: study.Golang})
-	each.every = 1
-	group := g.run(g.n.synced*8, study.Way{By: study.Ours, Policy: holdfast.Durable()})
-	group.writers = lineTogether
-	return append(append(all, []study.Arm{
-		end.arm(g.name(), "bufio 4KiB, sync at the end", "bufio.Writer, one fsync before the close", formatTime+2*copyTime),
-		bare.arm(g.name(), "write, sync at the end", "one write a line, one fsync before the close", formatTime+callTime),
-		every.arm(g.name(), "bufio 4KiB, sync every 1000", "bufio.Writer, a flush and an fsync after each 1000 lines", formatTime+2*copyTime+2*syncTime/lineSyncEvery),
-		each.arm(g.name(), "write, sync each", "one write and one fsync a line", syncTime),
-		group.arm(g.name(), "holdfast group, 64 writers", "holdfast.Writer, a group commit shared by 64 goroutines", syncTime/8),
-	}...), []study.Arm{
-		g.run(g.n.synced, study.Way{By: study.Golang, Flag: os.O_SYNC}).arm(g.name(), "write, O_SYNC", "one write a line to a file opened with O_SYNC", syncTime),
-		data,
+	small := goBuffer(4*holdfast.KiB, 0)
+	rows = append(rows, []wayRow{
+		// These arms call fsync; in the last one goroutines share it.
+		{name: "bufio 4KiB, sync at the end", does: "bufio.Writer, one fsync before the close", way: small, perRecord: formatTime + 2*copyTime, rest: lineRun{sync: true}},
+		{name: "write, sync at the end", does: "one write a line, one fsync before the close", way: direct, perRecord: formatTime + callTime, rest: lineRun{sync: true}},
+		{name: "bufio 4KiB, sync every 1000", does: "bufio.Writer, a flush and an fsync after each 1000 lines", way: small, perRecord: formatTime + 2*copyTime + 2*syncTime/1000, rest: lineRun{sync: true, every: 1000}},
+		{name: "write, sync each", does: "one write and one fsync a line", way: direct, perRecord: syncTime, rest: lineRun{count: n.synced, every: 1}},
+		{name: "holdfast group, 64 writers", does: "holdfast.Writer, a group commit shared by 64 goroutines", way: ours(holdfast.Durable()), perRecord: syncTime / 8, rest: lineRun{count: n.synced * 8, writers: 64}},
+		// The file is opened so that each write reaches the disk.
+		{name: "write, O_SYNC", does: "one write a line to a file opened with O_SYNC", way: study.Way{By: study.Golang, Flag: os.O_SYNC}, perRecord: syncTime, rest: lineRun{count: n.synced}},
+		{name: "write, O_DSYNC", does: "one write a line to a file opened with O_DSYNC", way: study.Way{By: study.Golang, Flag: study.OpenDataSync}, perRecord: syncTime, rest: lineRun{count: n.synced}, missing: noDataSync},
 	}...)
+	group := groupEqual
+	if size > 0 {
+		group += " " + size.String()
+	}
+	return wayArms(group, lineText{bufferedLine, int(size)}, n.lines, rows)
 }
 
 // goBuffer is bufio with a buffer of that size, and a ticker if every is not 0.
 func goBuffer(size holdfast.Size, every time.Duration) study.Way {
 	return study.Way{By: study.Golang, Policy: holdfast.Policy{Buffer: size, FlushEvery: every}}
-}
-
-// lineTogether is how many goroutines write together under a group commit.
-const lineTogether = 64
-
-// lineSyncEvery is after how many lines that arm syncs.
-const lineSyncEvery = 1000
-
-func millionArms(count int64) []study.Arm {
-	text := lineText{format: bufferedLine}
-	return []study.Arm{
-		lineRun{text: text, count: count, writers: 1, way: study.Way{By: study.Golang}}.arm(groupMillion, "write", "one write a line", formatTime+callTime),
-		lineRun{text: text, count: count, writers: 1, way: goBuffer(4*holdfast.KiB, 0)}.arm(groupMillion, "bufio 4KiB", "bufio.Writer", formatTime+copyTime),
-		lineRun{text: text, count: count, writers: 1, way: study.Way{By: study.Ours, Policy: holdfast.Buffered(64 * holdfast.KiB)}}.
-			arm(groupMillion, "holdfast 64KiB", "holdfast.Writer", formatTime+copyTime),
-	}
 }
 
 func valueArms(ops int64) []study.Arm {
@@ -333,14 +330,6 @@ func valueArms(ops int64) []study.Arm {
 	}
 }
 
-func constantArms(count int64) []study.Arm {
-	text := lineText{format: constantLine}
-	return []study.Arm{
-		lineRun{text: text, count: count, writers: 1, way: study.Way{By: study.Golang}}.arm(groupConstant, "write", `one write of "line\n" a line`, callTime),
-		lineRun{text: text, count: count, writers: 1, way: goBuffer(4*holdfast.KiB, 0)}.arm(groupConstant, "bufio 4KiB", "bufio.Writer", copyTime),
-	}
-}
-
 func streamArms(group string, connect connector, perCall time.Duration, missing string, count int64) []study.Arm {
 	arm := func(name, does string, y study.Way, perRecord time.Duration) study.Arm {
 		s := lineStream{lineRun{text: lineText{format: bufferedLine}, count: count, writers: 1, way: y}, connect}
@@ -349,9 +338,9 @@ func streamArms(group string, connect connector, perCall time.Duration, missing 
 		return a
 	}
 	return []study.Arm{
-		arm("write", "one write a line", study.Way{By: study.Golang}, formatTime+perCall),
+		arm("write", "one write a line", direct, formatTime+perCall),
 		arm("bufio 4KiB", "bufio.Writer", goBuffer(4*holdfast.KiB, 0), formatTime+2*copyTime),
-		arm("holdfast 64KiB", "holdfast.Writer", study.Way{By: study.Ours, Policy: holdfast.Buffered(64 * holdfast.KiB)}, formatTime+2*copyTime),
+		arm("holdfast 64KiB", "holdfast.Writer", ours(holdfast.Buffered(64*holdfast.KiB)), formatTime+2*copyTime),
 	}
 }
 
@@ -381,10 +370,10 @@ func crashArms(atLeast int64) []study.Arm {
 		return a
 	}
 	own := func(p holdfast.Policy) study.Arm {
-		return arm("holdfast "+p.String(), "holdfast.Writer", study.Way{By: study.Ours, Policy: p})
+		return arm("holdfast "+p.String(), "holdfast.Writer", ours(p))
 	}
 	return []study.Arm{
-		arm("write", "one write a line", study.Way{By: study.Golang}),
+		arm("write", "one write a line", direct),
 		arm("bufio 4KiB", "bufio.Writer without a flush", goBuffer(4*holdfast.KiB, 0)),
 		arm("bufio 64KiB, flush 10ms", "bufio.Writer flushed by a ticker", goBuffer(64*holdfast.KiB, crashFlush)),
 		own(holdfast.Buffered(4 * holdfast.KiB)),
@@ -396,7 +385,7 @@ func crashArms(atLeast int64) []study.Arm {
 // burstArms flush a buffer after so many lines, as a program does whose lines are to be seen
 // at the end of each burst.
 func burstArms(count int64) []study.Arm {
-	run := lineRun{text: lineText{format: bufferedLine}, count: count, writers: 1, way: study.Way{By: study.Golang}, burst: true}
+	run := lineRun{text: lineText{format: bufferedLine}, count: count, writers: 1, way: direct, burst: true}
 	arms := []study.Arm{run.arm(groupBursty, "write", "one write a line", formatTime+callTime)}
 	for _, burst := range bursts {
 		run.way, run.every = goBuffer(4*holdfast.KiB, 0), burst
@@ -443,7 +432,7 @@ func loadedArms(count int64) []study.Arm {
 		return a
 	}
 	return []study.Arm{
-		arm("write", "one write a line, beside two busy processes for each processor", study.Way{By: study.Golang}, formatTime+callTime),
+		arm("write", "one write a line, beside two busy processes for each processor", direct, formatTime+callTime),
 		arm("bufio 4KiB", "bufio.Writer, beside the same", goBuffer(4*holdfast.KiB, 0), formatTime+copyTime),
 	}
 }
@@ -488,7 +477,7 @@ func httpArms(count int64) []study.Arm {
 		return a
 	}
 	return []study.Arm{
-		arm("write", "a write for each part of a response", study.Way{By: study.Golang}, responseWrites*socketTime),
+		arm("write", "a write for each part of a response", direct, responseWrites*socketTime),
 		arm("bufio 4KiB", "bufio.Writer, flushed at the end of each response", goBuffer(4*holdfast.KiB, 0), socketTime),
 	}
 }
@@ -572,7 +561,7 @@ func extentArms() []study.Arm {
 		return a
 	}
 	return []study.Arm{
-		arm("write", "one write a line", study.Way{By: study.Golang}, 0, formatTime+callTime),
+		arm("write", "one write a line", direct, 0, formatTime+callTime),
 		arm("bufio 1MiB", "bufio.Writer with 1 MiB", goBuffer(holdfast.MiB, 0), 0, formatTime+copyTime),
 		arm("bufio 4KiB, sync every 10,000", "bufio.Writer, an fsync after each 10,000 lines", goBuffer(4*holdfast.KiB, 0), 10_000, formatTime+copyTime+syncTime/1000),
 	}

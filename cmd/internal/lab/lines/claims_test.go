@@ -166,11 +166,11 @@ func TestVerdictsFollowTheArms(t *testing.T) {
 		s.Arms = func(c study.Choice) []study.Arm {
 			return lineArms(study.Choice{Preset: c.Preset, Only: c.Only, Count: 2000})
 		}
-		if got := c.Find(study.EvidenceOf(studytest.RunStudy(t, s, study.Choice{Preset: study.Audit(), Rounds: rounds, Only: c.Arms}))); got.Verdict != asIs {
+		if got := c.Find(study.EvidenceOf(studytest.RunStudy(t, s, study.Choice{Preset: study.Audit(), Rounds: rounds, Only: c.Takes()}))); got.Verdict != asIs {
 			t.Errorf("%s: %+v, want %s", name, got, asIs)
 		}
-		s.Arms = func(study.Choice) []study.Arm { return []study.Arm{changed[c.Arms[0]]()} }
-		if got := c.Find(study.EvidenceOf(studytest.RunStudy(t, s, study.Choice{Preset: study.Audit(), Rounds: 1, Only: c.Arms}))); got.Verdict != turned {
+		s.Arms = func(study.Choice) []study.Arm { return []study.Arm{changed[c.Takes()[0]]()} }
+		if got := c.Find(study.EvidenceOf(studytest.RunStudy(t, s, study.Choice{Preset: study.Audit(), Rounds: 1, Only: c.Takes()}))); got.Verdict != turned {
 			t.Errorf("%s with the arm changed: %+v, want %s", name, got, turned)
 		}
 	}

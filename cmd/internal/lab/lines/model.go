@@ -69,8 +69,8 @@ func lineModel(e study.Evidence) study.Table {
 		}
 		return stat.Quantile(all, 0.5)
 	}
-	arms, _ := armsOf(e, groupEqual)
-	for _, arm := range arms {
+	for _, c := range cellsOf(e, groupEqual) {
+		arm := c.Name
 		trials := e.Trials(arm)
 		if slices.Contains(modelled, arm) || len(trials) != rounds {
 			continue

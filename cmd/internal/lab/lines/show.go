@@ -1,6 +1,7 @@
 package lines
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -28,12 +29,10 @@ func showLines(e study.Evidence) study.Shown {
 			s.Tables = append(s.Tables, lineTimes(e, group), lineWork(e, group))
 		}
 	}
-	t := study.Table{Title: "closed without a flush", Head: []string{"Writer", "Bytes written", "Bytes lost"}}
-	arms, _ := armsOf(e, groupForgotten)
-	for _, arm := range arms {
-		size := e.Median(arm, func(t result.Trial) float64 { return float64(t.Size) })
-		t.Rows = append(t.Rows, []string{study.Short(arm), study.Whole(size), study.Whole(e.Median(arm, study.Value(lostBytes)))})
-	}
+	forgotten := study.Tabulate(study.Table{Title: "closed without a flush"}, cellsOf(e, groupForgotten), []study.ArmColumn{
+		writerColumn, e.MedianOf("Bytes written", func(t result.Trial) float64 { return float64(t.Size) }, study.Whole),
+		e.MedianOf("Bytes lost", study.Value(lostBytes), study.Whole),
+	})
 	// The published program prints three lines a run.
 	own := study.Table{Title: "as the published program prints it", Head: []string{"Run", "", "", ""}}
 	slow, fast := e.Trials(publishedUnbuffered), e.Trials(publishedBuffered)
@@ -41,7 +40,7 @@ func showLines(e study.Evidence) study.Shown {
 		a, b := study.Elapsed(slow[i]), study.Elapsed(fast[i])
 		own.Rows = append(own.Rows, []string{fmt.Sprint(i + 1), "Unbuffered write time: " + study.Milliseconds(a), "Buffered write time: " + study.Milliseconds(b), fmt.Sprintf("Speedup: %.2fx faster", a/b)})
 	}
-	s.Tables = append(s.Tables, t, lineLosses(e), own)
+	s.Tables = append(s.Tables, forgotten, lineLosses(e), own)
 	return s
 }
 
@@ -64,20 +63,18 @@ func lineGroups(e study.Evidence) []string {
 	return groups
 }
 
-// armsOf are the names of a group's arms that were run, and those that were not.
-func armsOf(e study.Evidence, group string) (run, missing []string) {
-	for _, c := range e.Arms() {
-		if strings.HasPrefix(c.Name, group+"/") {
-			run = append(run, c.Name)
-		}
-	}
-	for _, m := range e.Run.Header.Missing {
-		if strings.HasPrefix(m.Cell, group+"/") {
-			missing = append(missing, m.Cell)
-		}
-	}
-	return run, missing
+// cellsOf are a group's arms that were run.
+func cellsOf(e study.Evidence, group string) []result.Cell {
+	return slices.DeleteFunc(e.Arms(), func(c result.Cell) bool { return !strings.HasPrefix(c.Name, group+"/") })
 }
+
+// writerColumn and armColumn name an arm without its group.
+var (
+	writerColumn = study.ArmColumn{Head: "Writer", Cell: shortName}
+	armColumn    = study.ArmColumn{Head: "Arm", Cell: shortName}
+)
+
+func shortName(c result.Cell) string { return study.Short(c.Name) }
 
 // lineRounds is the first published table, a row for each round.
 func lineRounds(e study.Evidence) study.Table {
@@ -112,26 +109,22 @@ func lineRow(run string, slow, fast float64) []string {
 
 // lineBenchmarks is the second published table.
 func lineBenchmarks(e study.Evidence) study.Table {
-	t := study.Table{Title: "10,000 records into a temporary file, measured here", Head: linesPublished()[1].Head}
-	arms, _ := armsOf(e, groupValues)
-	for _, arm := range arms {
-		name := study.Short(arm)
-		switch arm {
-		case valuesWrite:
-			name = "BenchmarkWriteNotBuffered"
-		case valuesBufio:
-			name = "BenchmarkWriteBuffered"
-		}
-		trials := e.Trials(arm)
-		n := int64(0)
-		for _, t := range trials {
-			n += t.Records / valueRecords
-		}
-		t.Rows = append(t.Rows, []string{
-			name, study.Whole(float64(n)), study.Whole(e.Median(arm, perOp)),
-			study.Whole(e.Median(arm, study.Value(study.BytesPerOp))), study.Whole(e.Median(arm, study.Value(study.AllocsPerOp))),
-		})
-	}
+	heads := linesPublished()[1].Head
+	t := study.Tabulate(study.Table{Title: "10,000 records into a temporary file, measured here"}, cellsOf(e, groupValues), []study.ArmColumn{
+		{Head: heads[0], Cell: func(c result.Cell) string {
+			published := map[string]string{valuesWrite: "BenchmarkWriteNotBuffered", valuesBufio: "BenchmarkWriteBuffered"}
+			return cmp.Or(published[c.Name], study.Short(c.Name))
+		}},
+		{Head: heads[1], Cell: func(c result.Cell) string {
+			n := int64(0)
+			for _, t := range e.Trials(c.Name) {
+				n += t.Records / valueRecords
+			}
+			return study.Whole(float64(n))
+		}},
+		e.MedianOf(heads[2], perOp, study.Whole),
+		e.MedianOf(heads[3], study.Value(study.BytesPerOp), study.Whole), e.MedianOf(heads[4], study.Value(study.AllocsPerOp), study.Whole),
+	})
 	if _, ok := e.Cell(valuesWrite); ok {
 		t.Notes = append(t.Notes, fmt.Sprintf("the buffer makes an operation %s as fast (published: 62.3x); write calls of one: %s and %s",
 			study.Ratio(e.Ratio(valuesWrite, valuesBufio, perOp)).OrDash(),
@@ -175,28 +168,28 @@ func lineDoes() map[string]string {
 // lineTimes shows how long a group's arms took, and how each stands to the first.
 func lineTimes(e study.Evidence, group string) study.Table {
 	name, _, _ := strings.Cut(group, " ")
-	t := study.Table{
-		Title: group + ": " + lineDoes()[name],
-		Head:  []string{"Arm", "Records", "Wall", "A record", "Without formatting", "MiB/s", "Times as fast", "Verdict"},
-		Apart: 6,
-		Notes: lineCostNotes(e, group),
-	}
-	arms, missing := armsOf(e, group)
-	for i, arm := range arms {
-		c, _ := e.Cell(arm)
-		row := []string{
-			study.Short(arm), study.Whole(float64(c.Records)), study.Duration(e.Median(arm, study.Elapsed)),
-			study.Median(e.Summary(arm, study.PerRecord), study.Duration), netText(lineNet(e, arm).Median), study.Digits(e.Median(arm, study.Mebibytes)),
+	arms := cellsOf(e, group)
+	t := study.Tabulate(study.Table{Title: group + ": " + lineDoes()[name], Apart: 6, Notes: lineCostNotes(e, group)}, arms, []study.ArmColumn{
+		armColumn, study.Records("Records"), e.MedianOf("Wall", study.Elapsed, study.Duration), e.IntervalOf("A record", study.PerRecord, study.Duration),
+		{Head: "Without formatting", Cell: func(c result.Cell) string { return netText(lineNet(e, c.Name).Median) }},
+		e.MedianOf("MiB/s", study.Mebibytes, study.Digits),
+		{Head: "Times as fast", Cell: func(c result.Cell) string {
+			if c.Name == arms[0].Name {
+				return "1x"
+			}
+			return study.Ratio(e.Ratio(arms[0].Name, c.Name, study.PerRecord)).String()
+		}},
+		{Head: "Verdict", Cell: func(c result.Cell) string {
+			if c.Name == arms[0].Name {
+				return ""
+			}
+			return string(e.Ratio(c.Name, arms[0].Name, study.PerRecord).Verdict)
+		}},
+	})
+	for _, m := range e.Run.Header.Missing {
+		if strings.HasPrefix(m.Cell, group+"/") {
+			t.Rows = append(t.Rows, []string{study.Short(m.Cell), study.NotRun(e, m.Cell)})
 		}
-		if i == 0 {
-			row = append(row, "1x", "")
-		} else {
-			row = append(row, study.Ratio(e.Ratio(arms[0], arm, study.PerRecord)).String(), string(e.Ratio(arm, arms[0], study.PerRecord).Verdict))
-		}
-		t.Rows = append(t.Rows, row)
-	}
-	for _, arm := range missing {
-		t.Rows = append(t.Rows, []string{study.Short(arm), study.NotRun(e, arm)})
 	}
 	return t
 }
@@ -211,20 +204,13 @@ func netText(ns float64) string {
 
 // lineWork shows what a record of a group's arms took of the machine.
 func lineWork(e study.Evidence, group string) study.Table {
-	t := study.Table{
-		Title: group + ": what a record takes of the processor and the memory, and write calls in all",
-		Head:  []string{"Arm", "User", "System", "Calls predicted", "Calls observed", "Allocations"},
-	}
-	arms, _ := armsOf(e, group)
-	for _, arm := range arms {
-		median := func(of study.Metric) float64 { return e.Median(arm, of) }
-		t.Rows = append(t.Rows, []string{
-			study.Short(arm), study.Duration(median(study.UserTime)), study.Duration(median(study.SystemTime)),
-			study.Whole(median(study.Value(predictedCalls))), study.Whole(median(study.Writes)),
-			study.Digits(math.Round(median(study.Each(study.Allocations))*100) / 100),
-		})
-	}
-	return t
+	t := study.Table{Title: group + ": what a record takes of the processor and the memory, and write calls in all"}
+	cents := func(x float64) string { return study.Digits(math.Round(x*100) / 100) }
+	return study.Tabulate(t, cellsOf(e, group), []study.ArmColumn{
+		armColumn, e.MedianOf("User", study.UserTime, study.Duration), e.MedianOf("System", study.SystemTime, study.Duration),
+		e.MedianOf("Calls predicted", study.Value(predictedCalls), study.Whole), e.MedianOf("Calls observed", study.Writes, study.Whole),
+		e.MedianOf("Allocations", study.Each(study.Allocations), cents),
+	})
 }
 
 func lineCostNotes(e study.Evidence, group string) []string {
@@ -299,30 +285,32 @@ func netRatio(e study.Evidence, over, under string) stat.Summary {
 func lineLosses(e study.Evidence) study.Table {
 	t := study.Table{
 		Title: "killed in the middle (SIGKILL)",
-		Head:  []string{"Writer", "Kills", "Lines accepted", "Lines lost", "At most", "Bytes at most", "Oldest at most", "The policy allows", "Kept"},
 		Notes: []string{
 			fmt.Sprintf("a second process writes %d lines a millisecond and tells of each that was accepted; what it has told of and the file does not hold is lost", killedLines),
 			"a kill takes only the process's memory: what a power cut would take besides is what the kernel has not written, which one write a line does not change",
 		},
 	}
-	arms, _ := armsOf(e, groupCrash)
-	for _, arm := range arms {
-		c, _ := e.Cell(arm)
-		trials := e.Trials(arm)
-		allows, kept := "promises nothing", ""
-		if isOurs(arm) {
-			bound := c.Policy.Loss().Process
-			allows, kept = bound.String(), "kept"
-			if !keeps(trials, bound) {
-				kept = "broken"
+	return study.Tabulate(t, cellsOf(e, groupCrash), []study.ArmColumn{
+		writerColumn,
+		{Head: "Kills", Cell: func(c result.Cell) string { return study.Whole(float64(len(e.Trials(c.Name)))) }},
+		e.MedianOf("Lines accepted", study.Value(acceptedLines), study.Whole), e.MedianOf("Lines lost", study.Value(lostLines), study.Whole),
+		e.WorstOf("At most", lostLines, study.Whole), e.WorstOf("Bytes at most", lostBytes, study.Whole), e.WorstOf("Oldest at most", lostAge, study.Duration),
+		{Head: "The policy allows", Cell: func(c result.Cell) string {
+			if !isOurs(c.Name) {
+				return "promises nothing"
 			}
-		}
-		t.Rows = append(t.Rows, []string{
-			study.Short(arm), study.Whole(float64(len(trials))), study.Whole(e.Median(arm, study.Value(acceptedLines))), study.Whole(e.Median(arm, study.Value(lostLines))),
-			study.Whole(study.Worst(trials, lostLines)), study.Whole(study.Worst(trials, lostBytes)), study.Duration(study.Worst(trials, lostAge)), allows, kept,
-		})
-	}
-	return t
+			return c.Policy.Loss().Process.String()
+		}},
+		{Head: "Kept", Cell: func(c result.Cell) string {
+			switch {
+			case !isOurs(c.Name):
+				return ""
+			case keeps(e.Trials(c.Name), c.Policy.Loss().Process):
+				return "kept"
+			}
+			return "broken"
+		}},
+	})
 }
 
 // isOurs reports whether a Writer of this module does the arm's work.
@@ -345,8 +333,7 @@ func linePicture(e study.Evidence) *chart.Dots {
 	d := &chart.Dots{Title: "time of a line, by how it is written", Scale: study.Duration, Series: []string{"measured here", "published"}}
 	add := func(band, arm string, published ...chart.Point) {
 		if e.Have(arm) {
-			s := e.Summary(arm, study.PerRecord)
-			d.Rows = append(d.Rows, chart.Row{Label: arm, Band: band, Points: append(published, chart.Point{Value: s.Median, Low: s.Low, High: s.High})})
+			d.Rows = append(d.Rows, chart.Row{Label: arm, Band: band, Points: append(published, study.Point(0, e.Summary(arm, study.PerRecord)))})
 		}
 	}
 	for i, arm := range []string{publishedUnbuffered, publishedBuffered} {
@@ -363,9 +350,8 @@ func linePicture(e study.Evidence) *chart.Dots {
 		if !strings.HasPrefix(group, groupEqual) {
 			continue
 		}
-		arms, _ := armsOf(e, group)
-		for _, arm := range arms {
-			add("the same lines in all", arm)
+		for _, c := range cellsOf(e, group) {
+			add("the same lines in all", c.Name)
 		}
 	}
 	for i := len(d.Rows) - 1; i > 0; i-- { // a band begins at its first row
@@ -435,13 +421,11 @@ func lineTouched(e study.Evidence) study.Table {
 
 // lineExtents shows in how many pieces the files lie on the disk.
 func lineExtents(e study.Evidence) study.Table {
-	t := study.Table{Title: "Pieces on the disk, after a sync", Head: []string{"Way", "Write calls", "Extents"}}
-	arms, _ := armsOf(e, groupExtents)
-	for _, arm := range arms {
-		t.Rows = append(t.Rows, []string{study.Short(arm), study.Whole(e.Median(arm, writeCalls)), e.AllTrials(arm, study.Value(extentsTold), study.Whole).OrDash()})
-	}
-	t.Notes = []string{"Extents by FS_IOC_FIEMAP: a dash where the file system does not say."}
-	return t
+	t := study.Table{Title: "Pieces on the disk, after a sync", Notes: []string{"Extents by FS_IOC_FIEMAP: a dash where the file system does not say."}}
+	return study.Tabulate(t, cellsOf(e, groupExtents), []study.ArmColumn{
+		{Head: "Way", Cell: shortName}, e.MedianOf("Write calls", writeCalls, study.Whole),
+		{Head: "Extents", Cell: func(c result.Cell) string { return e.AllTrials(c.Name, study.Value(extentsTold), study.Whole).OrDash() }},
+	})
 }
 
 // linePaths draws what a line goes through, with the calls that were counted.

@@ -131,15 +131,9 @@ func smallLines() study.Study {
 	s := Study()
 	s.Arms = func(c study.Choice) []study.Arm {
 		n := lineCounts{lines: 300, million: 400, synced: 20, stream: 300, constant: 100, ops: 1, killed: 200}
-		arms := publishedArms(n.lines)
-		arms = append(arms, equalGroup{c, n, 0}.arms()...)
-		arms = append(arms, millionArms(n.million)...)
-		arms = append(arms, valueArms(n.ops)...)
-		arms = append(arms, constantArms(n.constant)...)
-		arms = append(arms, streamArms(groupPipe, connectPipe, callTime, "", n.stream)...)
-		arms = append(arms, streamArms(groupSocket, connectSocket, socketTime, study.NoSocket(), n.stream)...)
-		arms = append(arms, forgottenArms(n.lines)...)
-		return append(arms, crashArms(n.killed)...)
+		return slices.DeleteFunc(n.arms(c), func(a study.Arm) bool {
+			return slices.Contains([]string{groupBursty, groupLoaded, groupHTTP, groupExtents, groupTouched}, a.Group)
+		})
 	}
 	return s
 }

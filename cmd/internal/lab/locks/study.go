@@ -45,7 +45,7 @@ func Study() study.Study {
 		Arms:      locksArms,
 		Twin:      counterName("mutex"),
 		Show:      showLocks,
-		Claims:    locksClaims,
+		Claims:    study.ClaimsOf(study.FileIOExperiment, locksClaims),
 	}
 }
 
@@ -213,35 +213,40 @@ func trilogyHere(e study.Evidence) study.Table {
 func countersHere(e study.Evidence) study.Table {
 	t := study.Table{
 		Title: "A counter",
-		Head:  []string{"Way", "Goroutines", "Increments", "Time of 1000 each", "Per increment", "CPUs used", "Lost", "Against the mutex"},
 		Notes: []string{
 			"Each way starts its goroutines in the clock; \"" + onlyStart + "\" is what that takes.",
 			"The racy way is an atomic load and an atomic store, which loses increments as count++ does but is no data race; its time is not that of count++.",
 		},
 	}
-	for _, c := range append(e.InGroups("counter"), e.InGroups("goroutines")...) {
-		mutex := counterName("mutex") + strings.TrimPrefix(strings.TrimPrefix(c.Group, "counter"), "goroutines")
-		against := study.Dash
-		if c.Name != mutex && strings.HasPrefix(c.Group, "counter") {
-			against = study.Compared(e.Ratio(c.Name, mutex, study.PerRecord))
-		}
-		lost := study.Dash
-		if strings.HasPrefix(c.Group, "counter") {
-			lost = study.Median(e.Summary(c.Name, func(t result.Trial) float64 { return study.Value(lostIncrements)(t) / float64(t.Records) }), study.Percent)
-		}
-		t.Rows = append(t.Rows, []string{
-			strings.TrimPrefix(c.Name, counterName("")), study.Whole(float64(c.Writers)), study.Whole(float64(c.Records)),
-			study.Duration(e.Median(c.Name, study.PerRecord) * float64(c.Writers) * stepsEach), study.Median(e.Summary(c.Name, study.PerRecord), study.Duration),
-			study.Digits(e.Median(c.Name, study.CPUsUsed)), lost, against,
-		})
-	}
-	return t
+	lost := e.IntervalOf("Lost", study.Each(study.Value(lostIncrements)), study.Percent)
+	return study.Tabulate(t, append(e.InGroups("counter"), e.InGroups("goroutines")...), []study.ArmColumn{
+		{Head: "Way", Cell: func(c result.Cell) string { return strings.TrimPrefix(c.Name, counterName("")) }},
+		goroutines, study.Records("Increments"),
+		{Head: "Time of 1000 each", Cell: func(c result.Cell) string {
+			return study.Duration(e.Median(c.Name, study.PerRecord) * float64(c.Writers) * stepsEach)
+		}},
+		e.IntervalOf("Per increment", study.PerRecord, study.Duration), e.MedianOf("CPUs used", study.CPUsUsed, study.Digits),
+		{Head: lost.Head, Cell: func(c result.Cell) string {
+			if !strings.HasPrefix(c.Group, "counter") {
+				return study.Dash
+			}
+			return lost.Cell(c)
+		}},
+		e.Against("Against the mutex", func(c result.Cell) string {
+			suffix, counts := strings.CutPrefix(c.Group, "counter")
+			if !counts {
+				return ""
+			}
+			return counterName("mutex") + suffix
+		}),
+	})
 }
+
+var goroutines = study.ArmColumn{Head: "Goroutines", Cell: func(c result.Cell) string { return study.Whole(float64(c.Writers)) }}
 
 func mapsHere(e study.Evidence) study.Table {
 	t := study.Table{
 		Title: "A map, time of one operation",
-		Head:  []string{"Reads", "Goroutines", withMutex, withRWMutex, withSyncMap, "RWMutex against Mutex", "sync.Map against Mutex", "CPUs used by RWMutex"},
 		Notes: []string{
 			"Against: the time as a multiple of the Mutex's, so below 1 is faster, with a 95 % interval for each ratio alone.",
 			"CPUs used: with about 1, because there is no more or other programs have the rest, no two readers read at once.",
@@ -249,20 +254,26 @@ func mapsHere(e study.Evidence) study.Table {
 			heldHere(e),
 		},
 	}
-	for _, c := range e.InGroups("map") {
-		if strings.Contains(c.Name, " "+withMutex) {
-			// A row has all ways of the group, whose mutex arm is c.
-			name := func(way string) string { return strings.Replace(c.Name, " "+withMutex, " "+way, 1) }
-			each := func(way string) string { return study.Median(e.Summary(name(way), study.PerRecord), study.Duration) }
-			reads, _, _ := strings.Cut(strings.TrimPrefix(c.Group, "map, "), " reads")
-			t.Rows = append(t.Rows, []string{
-				reads, study.Whole(float64(c.Writers)), each(withMutex), each(withRWMutex), each(withSyncMap),
-				study.Compared(e.Ratio(name(withRWMutex), c.Name, study.PerRecord)), study.Compared(e.Ratio(name(withSyncMap), c.Name, study.PerRecord)),
-				study.Digits(e.Median(name(withRWMutex), study.CPUsUsed)),
-			})
-		}
+	// A row has all ways of a group, and is its mutex arm.
+	rows := slices.DeleteFunc(e.InGroups("map"), func(c result.Cell) bool { return !strings.Contains(c.Name, " "+withMutex) })
+	of := func(way string, column study.ArmColumn) study.ArmColumn {
+		return study.ArmColumn{Head: column.Head, Cell: func(c result.Cell) string {
+			c.Name = strings.Replace(c.Name, " "+withMutex, " "+way, 1)
+			return column.Cell(c)
+		}}
 	}
-	return t
+	each := func(way string) study.ArmColumn { return of(way, e.IntervalOf(way, study.PerRecord, study.Duration)) }
+	against := func(way string) study.ArmColumn {
+		return of(way, e.Against(way+" against "+withMutex, func(c result.Cell) string { return strings.Replace(c.Name, " "+way, " "+withMutex, 1) }))
+	}
+	return study.Tabulate(t, rows, []study.ArmColumn{
+		{Head: "Reads", Cell: func(c result.Cell) string {
+			reads, _, _ := strings.Cut(strings.TrimPrefix(c.Group, "map, "), " reads")
+			return reads
+		}},
+		goroutines, each(withMutex), each(withRWMutex), each(withSyncMap), against(withRWMutex), against(withSyncMap),
+		of(withRWMutex, e.MedianOf("CPUs used by "+withRWMutex, study.CPUsUsed, study.Digits)),
+	})
 }
 
 func heldHere(e study.Evidence) string {
@@ -282,8 +293,7 @@ func mapPicture(e study.Evidence) *chart.Dots {
 	for _, reads := range readShares {
 		row := chart.Row{Label: fmt.Sprintf("%d %% reads", reads)}
 		for i, way := range d.Series {
-			s := e.Summary(mapName(way, reads), study.PerRecord)
-			row.Points = append(row.Points, chart.Point{Series: i, Value: s.Median, Low: s.Low, High: s.High})
+			row.Points = append(row.Points, study.Point(i, e.Summary(mapName(way, reads), study.PerRecord)))
 		}
 		d.Rows = append(d.Rows, row)
 	}
@@ -291,17 +301,13 @@ func mapPicture(e study.Evidence) *chart.Dots {
 }
 
 func locksLearnt(e study.Evidence) string {
-	var parts []string
 	each := func(way string) string { return study.Duration(e.Median(counterName(way), study.PerRecord)) }
-	for _, p := range []struct{ text, slow, fast, more string }{
-		{"batches made a counter %s as fast", counterName("mutex"), counterName("batched"), fmt.Sprintf(" (%s an increment, %s under a mutex for each, %s as an atomic addition)", each("batched"), each("mutex"), each("atomic"))},
-		{"a lock that readers share made a map %s as fast at 95 %% reads", mapName(withMutex, 95), mapName(withRWMutex, 95), ""},
-		{"a buffer made a file take lines %s as fast", fileEach, fileBuffered, ""},
-	} {
-		if text := study.SpeedUp(e, p.slow, p.fast); text != study.Dash {
-			parts = append(parts, fmt.Sprintf(p.text, text)+p.more)
-		}
-	}
+	more := fmt.Sprintf(" (%s an increment, %s under a mutex for each, %s as an atomic addition)", each("batched"), each("mutex"), each("atomic"))
+	parts := e.Learnt(
+		study.Said{Format: "batches made a counter %s as fast" + more, Over: mutexCounter, Under: counterName("batched")},
+		study.Said{Format: "a lock that readers share made a map %s as fast at 95 %% reads", Over: mapName(withMutex, 95), Under: mapName(withRWMutex, 95)},
+		study.Said{Format: "a buffer made a file take lines %s as fast", Over: fileEach, Under: fileBuffered},
+	)
 	if parts == nil {
 		return ""
 	}

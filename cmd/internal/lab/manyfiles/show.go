@@ -246,65 +246,60 @@ func filesBatchesTable(e study.Evidence) study.Table {
 
 // filesWorkers has the size at which the number of workers was varied.
 func filesWorkers(e study.Evidence) study.Table {
-	t := study.Table{
-		Head:  []string{"By", "Time per file (µs)", "Writes a second", "CPUs used", "System calls a file", "Allocations a file", "Time against the loop"},
-		Notes: []string{study.OnCPUs(e), callsNote},
-	}
-	for _, n := range sizesMade(e) {
-		loop := filesArm(n, oneByOne)
-		if !e.Have(loop) {
-			continue
-		}
+	n, ok := sizeWith(e, func(n int) string { return filesArm(n, oneByOne) })
+	t := study.Table{Title: "Workers", Notes: []string{study.OnCPUs(e), callsNote}}
+	var arms []result.Cell
+	if ok {
 		t.Title = fmt.Sprintf("Workers, %d files", n)
-		for _, c := range e.InGroups(fmt.Sprintf("%d files", n)) {
-			against := study.Dash
-			if c.Name != loop {
-				against = study.Compared(e.Ratio(c.Name, loop, study.PerRecord))
-			}
-			_, way, _ := strings.Cut(c.Name, ", ")
-			t.Rows = append(t.Rows, []string{
-				way, study.Median(e.Summary(c.Name, study.PerRecord), microseconds), study.Whole(e.Median(c.Name, writesPerSecond)), study.Digits(e.Median(c.Name, study.CPUsUsed)),
-				study.Digits(callsEach(e, c.Name).all), study.Digits(e.Median(c.Name, study.Each(study.Allocations))), against,
-			})
+		arms = e.InGroups(fmt.Sprintf("%d files", n))
+	}
+	return study.Tabulate(t, arms, []study.ArmColumn{
+		{Head: "By", Cell: func(c result.Cell) string { _, way, _ := strings.Cut(c.Name, ", "); return way }},
+		e.IntervalOf("Time per file (µs)", study.PerRecord, microseconds), e.MedianOf("Writes a second", writesPerSecond, study.Whole),
+		e.MedianOf("CPUs used", study.CPUsUsed, study.Digits), callsAll(e, "System calls a file"),
+		e.MedianOf("Allocations a file", study.Each(study.Allocations), study.Digits), e.Against("Time against the loop", study.ToArm(filesArm(n, oneByOne))),
+	})
+}
+
+// sizeWith is the largest size at which the arm was run.
+func sizeWith(e study.Evidence, arm func(n int) string) (size int, ok bool) {
+	for _, n := range sizesMade(e) {
+		if e.Have(arm(n)) {
+			size, ok = n, true
 		}
 	}
-	if t.Title == "" {
-		t.Title = "Workers"
-	}
-	return t
+	return size, ok
 }
 
 // filesCPUs has the writes to open files on a part of the processors, and on all of them.
 func filesCPUs(e study.Evidence) study.Table {
+	n, ok := sizeWith(e, func(n int) string { return filesArm(n, openOn(1)) })
+	one := filesArm(n, openOn(1))
 	t := study.Table{
 		Title: "Writes to open files, by processors",
-		Head:  []string{"GOMAXPROCS", "Time per write (µs)", "Writes a second", "CPUs used", "Times the writes of one"},
 		Notes: []string{"published: 64 cores are the reason for 40 times the speed of an i7-4510U, which has 2"},
 	}
-	for _, n := range sizesMade(e) {
-		one := filesArm(n, openOn(1))
-		if !e.Have(one) {
-			continue
+	cpus := func(c result.Cell) (text string, on bool) {
+		if c.Name == filesArm(n, openByFile) {
+			return "all, " + e.Fact("GOMAXPROCS"), true
 		}
-		t.Title = fmt.Sprintf("Writes to %d open files, by processors", n)
-		for _, c := range e.InGroups(fmt.Sprintf("%d open files", n)) {
-			cpus, on := strings.CutPrefix(c.Name, strings.TrimSuffix(one, "1"))
-			if c.Name == filesArm(n, openByFile) {
-				cpus, on = "all, "+e.Fact("GOMAXPROCS"), true
-			}
-			if !on {
-				continue
-			}
-			against := study.Dash
-			if c.Name != one {
-				against = study.Ratio(e.Ratio(one, c.Name, study.PerRecord)).OrDash()
-			}
-			t.Rows = append(t.Rows, []string{
-				cpus, study.Median(e.Summary(c.Name, study.PerRecord), microseconds), study.Whole(e.Median(c.Name, writesPerSecond)), study.Digits(e.Median(c.Name, study.CPUsUsed)), against,
-			})
-		}
+		return strings.CutPrefix(c.Name, strings.TrimSuffix(one, "1"))
 	}
-	return t
+	var arms []result.Cell
+	if ok {
+		t.Title = fmt.Sprintf("Writes to %d open files, by processors", n)
+		arms = slices.DeleteFunc(e.InGroups(fmt.Sprintf("%d open files", n)), func(c result.Cell) bool { _, on := cpus(c); return !on })
+	}
+	return study.Tabulate(t, arms, []study.ArmColumn{
+		{Head: "GOMAXPROCS", Cell: func(c result.Cell) string { text, _ := cpus(c); return text }},
+		e.IntervalOf("Time per write (µs)", study.PerRecord, microseconds), e.MedianOf("Writes a second", writesPerSecond, study.Whole),
+		e.MedianOf("CPUs used", study.CPUsUsed, study.Digits), e.Gain("Times the writes of one", study.ToArm(one)),
+	})
+}
+
+// callsAll is the column of all system calls of a record.
+func callsAll(e study.Evidence, head string) study.ArmColumn {
+	return study.ArmColumn{Head: head, Cell: func(c result.Cell) string { return study.Digits(callsEach(e, c.Name).all) }}
 }
 
 const callsNote = "system calls are those of the whole process in the warm-up, the runtime's own among them; a dash: they could not be counted"
@@ -338,10 +333,9 @@ func filesSplit(e study.Evidence) study.Table {
 			continue
 		}
 		all := study.Duration(e.Median(arm, study.PerRecord))
-		share := func(t result.Trial) float64 { return openTime(t) / study.Elapsed(t) }
 		t.Rows = append(t.Rows, []string{
-			unsplit(arm), study.Duration(e.Median(arm, study.Each(openTime))), study.Duration(e.Median(arm, study.Each(writeTime))), study.Duration(e.Median(arm, study.Each(func(t result.Trial) float64 { return float64(t.Close) }))),
-			all, study.Dash, all, study.Median(e.Summary(arm, share), study.Percent),
+			unsplit(arm), study.Duration(e.Median(arm, study.Each(openTime))), study.Duration(e.Median(arm, study.Each(writeTime))), study.Duration(e.Median(arm, study.Each(closeTime))),
+			all, study.Dash, all, study.Median(e.Summary(arm, openShare), study.Percent),
 		})
 	}
 	for _, arm := range []string{poolApart, filesApart} {
@@ -349,7 +343,7 @@ func filesSplit(e study.Evidence) study.Table {
 			continue
 		}
 		t.Rows = append(t.Rows, []string{
-			unsplit(arm), study.Dash, study.Dash, study.Dash, study.Duration(e.Median(arm, study.Each(writeTime))), study.Duration(e.Median(arm, study.Each(func(t result.Trial) float64 { return float64(t.Work) }))),
+			unsplit(arm), study.Dash, study.Dash, study.Dash, study.Duration(e.Median(arm, study.Each(writeTime))), study.Duration(e.Median(arm, study.Each(workTime))),
 			study.Duration(e.Median(arm, study.PerRecord)), study.Dash,
 		})
 	}
@@ -361,13 +355,15 @@ func unsplit(arm string) string { return strings.Replace(arm, " apart", "", 1) }
 
 func openTime(t result.Trial) float64  { return float64(t.Open) }
 func writeTime(t result.Trial) float64 { return float64(t.Write) }
+func workTime(t result.Trial) float64  { return float64(t.Work) }
+func closeTime(t result.Trial) float64 { return float64(t.Close) }
+func openShare(t result.Trial) float64 { return openTime(t) / study.Elapsed(t) }
 
 // filesDurable has every durability, each against the first of its group that syncs
 // files one by one.
 func filesDurable(e study.Evidence) study.Table {
 	t := study.Table{
 		Title: "Durable files",
-		Head:  []string{"By", "Files", "Time per file", "Files a second", "System calls a file", "Syncs a file", "CPU a file", "Times as fast as one by one"},
 		Notes: []string{
 			"when an arm ends all its files and their names are durable, but for sync=never; every Files says so of each file, or the trial does not count",
 			"nothing of earlier arms waits to be written when the clock starts",
@@ -375,45 +371,38 @@ func filesDurable(e study.Evidence) study.Table {
 			callsNote,
 		},
 	}
-	for _, group := range []struct{ name, base string }{{groupDurable, syncedEach}, {groupReplace, replacedEach}} {
-		for _, c := range e.InGroups(group.name) {
-			against := study.Dash
-			if c.Name != group.base {
-				against = study.Ratio(e.Ratio(group.base, c.Name, study.PerRecord)).OrDash()
+	return study.Tabulate(t, append(e.InGroups(groupDurable), e.InGroups(groupReplace)...), []study.ArmColumn{
+		{Head: "By", Cell: func(c result.Cell) string { return c.Name }},
+		study.Records("Files"), e.IntervalOf("Time per file", study.PerRecord, study.Duration), e.MedianOf("Files a second", writesPerSecond, study.Whole),
+		callsAll(e, "System calls a file"),
+		{Head: "Syncs a file", Cell: func(c result.Cell) string { return study.Digits(callsEach(e, c.Name).syncs) }},
+		e.MedianOf("CPU a file", study.CPUTime, study.Duration),
+		e.Gain("Times as fast as one by one", func(c result.Cell) string {
+			if strings.HasPrefix(c.Group, groupReplace) {
+				return replacedEach
 			}
-			calls := callsEach(e, c.Name)
-			t.Rows = append(t.Rows, []string{
-				c.Name, study.Whole(float64(c.Records)), study.Median(e.Summary(c.Name, study.PerRecord), study.Duration), study.Whole(e.Median(c.Name, writesPerSecond)),
-				study.Digits(calls.all), study.Digits(calls.syncs), study.Duration(e.Median(c.Name, study.CPUTime)), against,
-			})
-		}
-	}
-	return t
+			return syncedEach
+		}),
+	})
 }
 
 // filesHandles has the lines that were appended to many files in turn.
 func filesHandles(e study.Evidence) study.Table {
 	t := study.Table{
 		Title: "Lines of 100 bytes to many files in turn, by the number of handles",
-		Head:  []string{"By", "Lines", "Time per line", "Lines a second", "Found open", "Opened", "Closed for another", "System calls a line", "Times as fast as open and close"},
 		Notes: []string{
 			"lines go to the files in turn: a cache that is smaller than the number of files finds none of them open, whichever it closes",
 			"the directory is kept open too: it is found, or opened, once for each file that is opened",
 			callsNote,
 		},
 	}
-	for _, c := range e.InGroups("lines") {
-		against := study.Dash
-		if c.Name != openEach {
-			against = study.Ratio(e.Ratio(openEach, c.Name, study.PerRecord)).OrDash()
-		}
-		t.Rows = append(t.Rows, []string{
-			strings.TrimPrefix(c.Name, "lines, "), study.Whole(float64(c.Records)), study.Median(e.Summary(c.Name, study.PerRecord), study.Duration), study.Whole(e.Median(c.Name, writesPerSecond)),
-			study.Whole(e.Median(c.Name, study.Value(handleHits))), study.Whole(e.Median(c.Name, study.Value(handleMisses))), study.Whole(e.Median(c.Name, study.Value(handleClosed))),
-			study.Digits(callsEach(e, c.Name).all), against,
-		})
-	}
-	return t
+	return study.Tabulate(t, e.InGroups("lines"), []study.ArmColumn{
+		{Head: "By", Cell: func(c result.Cell) string { return strings.TrimPrefix(c.Name, "lines, ") }},
+		study.Records("Lines"), e.IntervalOf("Time per line", study.PerRecord, study.Duration), e.MedianOf("Lines a second", writesPerSecond, study.Whole),
+		e.MedianOf("Found open", study.Value(handleHits), study.Whole), e.MedianOf("Opened", study.Value(handleMisses), study.Whole),
+		e.MedianOf("Closed for another", study.Value(handleClosed), study.Whole), callsAll(e, "System calls a line"),
+		e.Gain("Times as fast as open and close", study.ToArm(openEach)),
+	})
 }
 
 // filesPicture has a row for each number of files, and a dot for each way.
@@ -425,8 +414,7 @@ func filesPicture(e study.Evidence) *chart.Dots {
 			row.Points = append(row.Points, chart.Point{Value: ns, Low: ns, High: ns})
 		}
 		for i, way := range sizeWays() {
-			s := e.Summary(filesArm(n, way), study.PerRecord)
-			row.Points = append(row.Points, chart.Point{Series: i + 1, Value: s.Median, Low: s.Low, High: s.High})
+			row.Points = append(row.Points, study.Point(i+1, e.Summary(filesArm(n, way), study.PerRecord)))
 		}
 		d.Rows = append(d.Rows, row)
 	}
@@ -452,17 +440,10 @@ func publishedPerFile(n int) float64 {
 }
 
 func filesLearnt(e study.Evidence) string {
-	var parts []string
-	say := func(text, slow, fast string) {
-		if by := study.SpeedUp(e, slow, fast); by != study.Dash {
-			parts = append(parts, fmt.Sprintf(text, by))
-		}
-	}
-	say("os.WriteFile by a pool takes %s as long for 1000 files as a files.Set", filesArm(1000, byPool(perCPU)), filesArm(1000, byFiles))
-	if growth := e.Ratio(filesArm(3000, byFiles), filesArm(100, byFiles), study.PerRecord); !math.IsNaN(growth.Ratio) {
-		parts = append(parts, fmt.Sprintf("a file among 3000 takes %s as long as one among 100", study.Ratio(growth)))
-	}
-	say("retries that are not needed make it %s as long", retriesOn, retriesOff)
-	say("one step for all made new files durable %s as fast as a sync of each in turn", syncedEach, filesGroup)
-	return strings.Join(parts, "; ")
+	return strings.Join(e.Learnt(
+		study.Said{Format: "os.WriteFile by a pool takes %s as long for 1000 files as a files.Set", Over: filesArm(1000, byPool(perCPU)), Under: filesArm(1000, byFiles)},
+		study.Said{Format: "a file among 3000 takes %s as long as one among 100", Over: filesArm(3000, byFiles), Under: filesArm(100, byFiles)},
+		study.Said{Format: "retries that are not needed make it %s as long", Over: retriesOn, Under: retriesOff},
+		study.Said{Format: "one step for all made new files durable %s as fast as a sync of each in turn", Over: syncedEach, Under: filesGroup},
+	), "; ")
 }

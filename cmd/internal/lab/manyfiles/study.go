@@ -40,7 +40,7 @@ func Study() study.Study {
 		Arms:      filesArms,
 		Twin:      retriesOn,
 		Show:      showFiles,
-		Claims:    filesClaims,
+		Claims:    study.ClaimsOf(study.WriterBenchmarks, filesClaims),
 	}
 }
 

@@ -14,57 +14,51 @@ var readsClaims = []study.Claim{
 	// It asks whether 4 KiB takes no longer than twice as much: a size that
 	// maps best onto what lies below would.
 	{
-		Name: "reads-4k", Source: study.EfficientBuffering, Says: "reading in 4 KB increments maps efficiently onto what lies below",
-		Published: "4 KB", Arms: []string{warmBlocks(4 * holdfast.KiB), warmBlocks(8 * holdfast.KiB)},
-		Judge: func(e study.Evidence) study.Finding {
-			return study.Ratio(e.Ratio(warmBlocks(4*holdfast.KiB), warmBlocks(8*holdfast.KiB), study.PerRecord)).Judge(study.AtMost(1), study.NotHere,
-				"4 KiB at once take no longer for a byte than 8 KiB do",
-				"8 KiB at once take less time for a byte than 4 KiB: it is the calls that cost, and there are half as many")
-		},
+		Name: "reads-4k", Says: "reading in 4 KB increments maps efficiently onto what lies below",
+		Published: "4 KB",
+		Over:      warmBlocks(4 * holdfast.KiB), Under: warmBlocks(8 * holdfast.KiB), Allows: study.AtMost(1),
+		Holds: "4 KiB at once take no longer for a byte than 8 KiB do",
+		Not:   "8 KiB at once take less time for a byte than 4 KiB: it is the calls that cost, and there are half as many",
 	},
 	// It counts the page faults of whole trials, whatever raised them: a
 	// thing that a size minimizes is less at that size than at another.
 	{
-		Name: "reads-4k-faults", Source: study.EfficientBuffering, Says: "reading in 4 KB increments minimizes page faults",
+		Name: "reads-4k-faults", Says: "reading in 4 KB increments minimizes page faults",
 		Arms: []string{warmBlocks(4 * holdfast.KiB), warmBlocks(2 * holdfast.KiB)},
-		Judge: func(e study.Evidence) study.Finding {
-			fewer := differencesOf(e, warmBlocks(2*holdfast.KiB), warmBlocks(4*holdfast.KiB), faultsPerPage)
+		Figure: func(e study.Evidence) study.Measured {
 			text := func(x float64) string { return fmt.Sprintf("%.2g fewer faults a page than with 2 KiB", x) }
-			return study.Figure(fewer, text).Judge(study.AtLeast(leastFaults), study.NeverSo,
-				"the process faults less often for each page of the file",
-				"read(2) copies into one buffer, whose pages are there after the first call: how much is read at once changes no page fault")
+			return study.Figure(differencesOf(e, warmBlocks(2*holdfast.KiB), warmBlocks(4*holdfast.KiB), faultsPerPage), text)
 		},
+		Allows: study.AtLeast(leastFaults), Otherwise: study.NeverSo,
+		Holds: "the process faults less often for each page of the file",
+		Not:   "read(2) copies into one buffer, whose pages are there after the first call: how much is read at once changes no page fault",
 	},
-	inputCallsClaim(),
 	{
-		Name: "reads-32k", Source: study.EfficientBuffering, Says: "a buffer of 32 KB for input improves throughput over the usual 4 KB",
-		Arms: []string{warmRecords(4 * holdfast.KiB), warmRecords(32 * holdfast.KiB)},
-		Judge: func(e study.Evidence) study.Finding {
-			return study.Ratio(e.Ratio(warmRecords(4*holdfast.KiB), warmRecords(32*holdfast.KiB), study.PerRecord)).Judge(study.More, study.NotHere,
-				"the calls that are left out took more than the larger buffer does",
-				"with 4 KiB the calls take so little already that fewer are no gain")
-		},
+		Name: "reads-32k-calls", Says: "a buffer of 32 KB for input reduces system calls further than the usual 4 KB",
+		Over: warmRecords(4 * holdfast.KiB), Under: warmRecords(32 * holdfast.KiB), By: study.Reads, Allows: study.About(8, 1.1), Otherwise: study.NeverSo,
+		Holds: "a call fills the whole buffer, and it is eight times as large",
+		Not:   "the calls do not follow from the size of the buffer",
+	},
+	{
+		Name: "reads-32k", Says: "a buffer of 32 KB for input improves throughput over the usual 4 KB",
+		Over: warmRecords(4 * holdfast.KiB), Under: warmRecords(32 * holdfast.KiB), Allows: study.More,
+		Holds: "the calls that are left out took more than the larger buffer does",
+		Not:   "with 4 KiB the calls take so little already that fewer are no gain",
 	},
 	bufferedReadsClaim("reads-buffered", result.Warm, "from the page cache"),
 	bufferedReadsClaim("reads-buffered-cold", result.Cold, "from the disk"),
 	{
-		Name: "reads-cpu-cache", Source: study.EfficientBuffering, Says: "CPU cache sizes influence the optimal buffer size (1 MiB is slower than 256 KiB)",
-		Arms: []string{warmBlocks(holdfast.MiB), warmBlocks(256 * holdfast.KiB)},
-		Judge: func(e study.Evidence) study.Finding {
-			return study.Ratio(e.Ratio(warmBlocks(holdfast.MiB), warmBlocks(256*holdfast.KiB), study.PerRecord)).Judge(study.More, study.NotHere,
-				"1 MiB is out of the near cache again before it is looked at",
-				"1 MiB is no slower: its bytes are still near enough when they are looked at")
-		},
+		Name: "reads-cpu-cache", Says: "CPU cache sizes influence the optimal buffer size (1 MiB is slower than 256 KiB)",
+		Over: warmBlocks(holdfast.MiB), Under: warmBlocks(256 * holdfast.KiB), Allows: study.More,
+		Holds: "1 MiB is out of the near cache again before it is looked at",
+		Not:   "1 MiB is no slower: its bytes are still near enough when they are looked at",
 	},
 	// It asks what the kernel's read-ahead does to reads of 4 KiB.
 	{
-		Name: "reads-read-ahead", Source: study.EfficientBuffering, Says: "reading in 4 KB increments aligns with kernel read-ahead",
-		Arms: []string{coldAccess(probe.Random), coldAccess(probe.Normal)},
-		Judge: func(e study.Evidence) study.Finding {
-			return study.Ratio(e.Ratio(coldAccess(probe.Random), coldAccess(probe.Normal), study.PerRecord)).Judge(study.AtLeast(significant), study.NotHere,
-				"one small read after the other lets the kernel read far ahead of them, and without that each waits for the disk",
-				"the disk answers small reads as fast as the kernel asks ahead")
-		},
+		Name: "reads-read-ahead", Says: "reading in 4 KB increments aligns with kernel read-ahead",
+		Over: coldAccess(probe.Random), Under: coldAccess(probe.Normal), Allows: study.AtLeast(significant),
+		Holds: "one small read after the other lets the kernel read far ahead of them, and without that each waits for the disk",
+		Not:   "the disk answers small reads as fast as the kernel asks ahead",
 	},
 }
 
@@ -87,30 +81,15 @@ func differencesOf(e study.Evidence, more, arm string, of study.Metric) stat.Sum
 	return stat.Summarize(differences)
 }
 
-func inputCallsClaim() study.Claim {
-	small, large := warmRecords(4*holdfast.KiB), warmRecords(32*holdfast.KiB)
-	return study.Claim{
-		Name: "reads-32k-calls", Source: study.EfficientBuffering, Says: "a buffer of 32 KB for input reduces system calls further than the usual 4 KB",
-		Arms: []string{small, large},
-		Judge: func(e study.Evidence) study.Finding {
-			return study.Ratio(e.Ratio(small, large, study.Reads)).Judge(study.About(8, 1.1), study.NeverSo,
-				"a call fills the whole buffer, and it is eight times as large",
-				"the calls do not follow from the size of the buffer")
-		},
-	}
-}
-
 // bufferedReadsClaim takes records of 64 bytes, which a call for each would read.
 func bufferedReadsClaim(name string, cache result.Cache, from string) study.Claim {
 	without, with := readName(blocksOf(recordSize), cache), readName(recordsOf(4*holdfast.KiB), cache)
 	return study.Claim{
-		Name: name, Source: study.EfficientBuffering, Says: fmt.Sprintf("buffered reads show significant gains (records of %d bytes, %s)", recordSize, from),
-		Published: "significant", Arms: []string{without, with},
-		Judge: func(e study.Evidence) study.Finding {
-			return study.Ratio(e.Ratio(without, with, study.PerRecord)).Judge(study.AtLeast(significant), study.NotHere,
-				"a record in the buffer costs a copy, and one that is not a system call",
-				fmt.Sprintf("it is less than %vx", significant))
-		},
+		Name: name, Says: fmt.Sprintf("buffered reads show significant gains (records of %d bytes, %s)", recordSize, from),
+		Published: "significant",
+		Over:      without, Under: with, Allows: study.AtLeast(significant),
+		Holds: "a record in the buffer costs a copy, and one that is not a system call",
+		Not:   fmt.Sprintf("it is less than %vx", significant),
 	}
 }
 

@@ -43,7 +43,7 @@ func Study() study.Study {
 		Arms:     readsArms,
 		Twin:     readName(blocksOf(4*holdfast.KiB), result.Warm),
 		Show:     showReads,
-		Claims:   readsClaims,
+		Claims:   study.ClaimsOf(study.EfficientBuffering, readsClaims),
 	}
 }
 
@@ -102,14 +102,23 @@ func columns() []column {
 func sizesRun(e study.Evidence) []holdfast.Size {
 	var sizes []holdfast.Size
 	for _, c := range append(e.InGroups("blocks"), e.InGroups("records")...) {
-		name, _, _ := strings.Cut(c.Name, ", ")
-		_, text, _ := strings.Cut(name, " ")
-		if size, err := holdfast.ParseSize(text); err == nil && !slices.Contains(sizes, size) {
+		if size := sizeOf(c); size > 0 && !slices.Contains(sizes, size) {
 			sizes = append(sizes, size)
 		}
 	}
 	slices.Sort(sizes)
 	return sizes
+}
+
+// sizeOf is the size of the buffer of one of the sweep's arms, 0 for another.
+func sizeOf(c result.Cell) holdfast.Size {
+	name, _, _ := strings.Cut(c.Name, ", ")
+	_, text, _ := strings.Cut(name, " ")
+	size, err := holdfast.ParseSize(text)
+	if err != nil {
+		return 0
+	}
+	return size
 }
 
 func sweepTable(e study.Evidence) study.Table {
@@ -139,27 +148,34 @@ func sweepTable(e study.Evidence) study.Table {
 func callsTable(e study.Evidence) study.Table {
 	t := study.Table{
 		Title: "System calls and CPU, warm",
-		Head:  []string{"Buffer", "Way", "Bytes", "Calls predicted", "Calls observed", "User CPU a byte", "System CPU a byte", "Page faults a page"},
 		Notes: []string{"Calls observed are all reads of the process during the trial, as the kernel counts them.", "Straight: the buffer is no larger than a record, which is read from the file without it."},
 	}
+	var arms []result.Cell
 	for _, size := range sizesRun(e) {
-		for _, arm := range []string{warmBlocks(size), warmRecords(size)} {
-			if c, ok := e.Cell(arm); ok {
-				way, each := "read(2)", size
-				if strings.HasPrefix(c.Group, "records") {
-					way, each = "bufio", max(size, recordSize)
-					if each == recordSize {
-						way = "bufio, straight"
-					}
-				}
-				t.Rows = append(t.Rows, []string{
-					size.String(), way, study.Whole(float64(c.Records)), study.Whole(float64(study.CallsOf(c.Records, int64(each)))), study.Whole(e.Median(c.Name, study.Reads)),
-					study.Duration(e.Median(c.Name, study.UserTime)), study.Duration(e.Median(c.Name, study.SystemTime)), study.Digits(e.Median(c.Name, faultsPerPage)),
-				})
-			}
-		}
+		arms = append(arms, e.Cells(warmBlocks(size), warmRecords(size))...)
 	}
-	return t
+	return study.Tabulate(t, arms, []study.ArmColumn{
+		{Head: "Buffer", Cell: func(c result.Cell) string { return sizeOf(c).String() }},
+		{Head: "Way", Cell: func(c result.Cell) string {
+			switch {
+			case !strings.HasPrefix(c.Group, "records"):
+				return "read(2)"
+			case sizeOf(c) <= recordSize:
+				return "bufio, straight"
+			}
+			return "bufio"
+		}},
+		study.Records("Bytes"),
+		{Head: "Calls predicted", Cell: func(c result.Cell) string {
+			each := sizeOf(c)
+			if strings.HasPrefix(c.Group, "records") {
+				each = max(each, recordSize)
+			}
+			return study.Whole(float64(study.CallsOf(c.Records, int64(each))))
+		}},
+		e.MedianOf("Calls observed", study.Reads, study.Whole), e.MedianOf("User CPU a byte", study.UserTime, study.Duration),
+		e.MedianOf("System CPU a byte", study.SystemTime, study.Duration), e.MedianOf("Page faults a page", faultsPerPage, study.Digits),
+	})
 }
 
 // waysTable has all arms that are not of the sweep, each against the first of its
@@ -167,30 +183,22 @@ func callsTable(e study.Evidence) study.Table {
 func waysTable(e study.Evidence) study.Table {
 	t := study.Table{
 		Title: "Lines, bytes, computing consumers and read-ahead",
-		Head:  []string{"Way", "MiB/s", "Time of a byte", "Against the first", "CPUs used", "Allocations", "Calls"},
 		Notes: []string{
 			"Against the first: the time of a byte as a multiple of that of the group's first way, so below 1 is faster.",
 			"bufio has its usual 4 KiB where no size is named, a Reader its 256 KiB.",
 		},
 	}
-	first := map[string]string{}
-	for _, c := range e.Arms() {
-		if strings.HasPrefix(c.Group, "blocks") || strings.HasPrefix(c.Group, "records") {
-			continue
-		}
-		against := study.Dash
-		if base, ok := first[c.Group]; ok {
-			against = study.Compared(e.Ratio(c.Name, base, study.PerRecord))
-		} else {
-			first[c.Group] = c.Name
-		}
-		t.Rows = append(t.Rows, []string{
-			c.Name, study.Median(e.Summary(c.Name, study.Mebibytes), study.Digits), study.Duration(e.Median(c.Name, study.PerRecord)), against,
-			study.Digits(e.Median(c.Name, study.CPUsUsed)),
-			study.Whole(e.Median(c.Name, study.Allocations)), study.Whole(e.Median(c.Name, study.Reads)),
-		})
-	}
-	return t
+	arms := slices.DeleteFunc(e.Arms(), func(c result.Cell) bool {
+		return strings.HasPrefix(c.Group, "blocks") || strings.HasPrefix(c.Group, "records")
+	})
+	return study.Tabulate(t, arms, []study.ArmColumn{
+		{Head: "Way", Cell: func(c result.Cell) string { return c.Name }},
+		e.IntervalOf("MiB/s", study.Mebibytes, study.Digits), e.MedianOf("Time of a byte", study.PerRecord, study.Duration),
+		e.Against("Against the first", func(c result.Cell) string {
+			return arms[slices.IndexFunc(arms, func(other result.Cell) bool { return other.Group == c.Group })].Name
+		}),
+		e.MedianOf("CPUs used", study.CPUsUsed, study.Digits), e.MedianOf("Allocations", study.Allocations, study.Whole), e.MedianOf("Calls", study.Reads, study.Whole),
+	})
 }
 
 // sweepPicture has a row for each size and a dot for each way.
@@ -202,8 +210,7 @@ func sweepPicture(e study.Evidence) *chart.Dots {
 	for _, size := range sizesRun(e) {
 		row := chart.Row{Label: size.String()}
 		for i, c := range columns() {
-			s := e.Summary(readName(c.way(size), c.kept), study.PerRecord)
-			row.Points = append(row.Points, chart.Point{Series: i, Value: s.Median, Low: s.Low, High: s.High})
+			row.Points = append(row.Points, study.Point(i, e.Summary(readName(c.way(size), c.kept), study.PerRecord)))
 		}
 		d.Rows = append(d.Rows, row)
 	}
@@ -229,15 +236,10 @@ func readsLearnt(e study.Evidence) string {
 			parts = append(parts, fmt.Sprintf("%s was fastest with %v (%s MiB/s)", c.name, at, study.Median(s, study.Digits)))
 		}
 	}
-	for _, p := range []struct{ text, slow, fast string }{
-		{"a buffer of 4 KiB made records of 64 bytes %s as fast", warmBlocks(recordSize), warmRecords(4 * holdfast.KiB)},
-		{"one of 32 KiB %s as fast as that", warmRecords(4 * holdfast.KiB), warmRecords(32 * holdfast.KiB)},
-		{"a Reader's lines came %s as fast as a Scanner's", readName(scanner, result.Warm), readName(readerLines, result.Warm)},
-		{"its bytes %s as fast as bufio's", readName(bufioByte, result.Warm), readName(readerBytesSeq, result.Warm)},
-	} {
-		if text := study.SpeedUp(e, p.slow, p.fast); text != study.Dash {
-			parts = append(parts, fmt.Sprintf(p.text, text))
-		}
-	}
-	return strings.Join(parts, ", ")
+	return strings.Join(append(parts, e.Learnt(
+		study.Said{Format: "a buffer of 4 KiB made records of 64 bytes %s as fast", Over: warmBlocks(recordSize), Under: warmRecords(4 * holdfast.KiB)},
+		study.Said{Format: "one of 32 KiB %s as fast as that", Over: warmRecords(4 * holdfast.KiB), Under: warmRecords(32 * holdfast.KiB)},
+		study.Said{Format: "a Reader's lines came %s as fast as a Scanner's", Over: readName(scanner, result.Warm), Under: readName(readerLines, result.Warm)},
+		study.Said{Format: "its bytes %s as fast as bufio's", Over: readName(bufioByte, result.Warm), Under: readName(readerBytesSeq, result.Warm)},
+	)...), ", ")
 }

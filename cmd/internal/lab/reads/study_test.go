@@ -26,22 +26,17 @@ type readsPlant struct {
 
 func judgeReads(t *testing.T, name string, first, second readsPlant) study.Finding {
 	t.Helper()
-	for _, c := range Study().Claims {
-		if c.Name == name {
-			return c.Find(studytest.Planted(10, func(arm string, round int, m *result.Measurement) {
-				p := first
-				if arm == c.Arms[1] {
-					p = second
-				}
-				m.Records, m.Size = 1<<20, 1<<20
-				m.Elapsed = p.each + time.Duration(round)
-				m.IO = &result.IO{Reads: p.calls}
-				m.MinorFaults = p.faults
-			}, c.Arms...))
+	c := studytest.ClaimOf(t, Study(), name)
+	return c.Find(studytest.Planted(10, func(arm string, round int, m *result.Measurement) {
+		p := first
+		if arm == c.Takes()[1] {
+			p = second
 		}
-	}
-	t.Fatalf("there is no claim %q", name)
-	return study.Finding{}
+		m.Records, m.Size = 1<<20, 1<<20
+		m.Elapsed = p.each + time.Duration(round)
+		m.IO = &result.IO{Reads: p.calls}
+		m.MinorFaults = p.faults
+	}, c.Takes()...))
 }
 
 func TestReadsClaimsFollowWhatIsPlanted(t *testing.T) {
@@ -70,8 +65,9 @@ func TestReadsClaimsFollowWhatIsPlanted(t *testing.T) {
 
 // TestUncountedCallsProveNothing: not every system counts a process's calls.
 func TestUncountedCallsProveNothing(t *testing.T) {
-	e := studytest.Planted(10, func(_ string, _ int, m *result.Measurement) { m.Elapsed = 1 }, inputCallsClaim().Arms...)
-	if f := inputCallsClaim().Judge(e); f.Verdict != study.NotChecked || f.Measured != "" {
+	c := studytest.ClaimOf(t, Study(), "reads-32k-calls")
+	e := studytest.Planted(10, func(_ string, _ int, m *result.Measurement) { m.Elapsed = 1 }, c.Takes()...)
+	if f := c.Judge(e); f.Verdict != study.NotChecked || f.Measured != "" {
 		t.Errorf("%+v", f)
 	}
 }
@@ -172,7 +168,7 @@ func TestAShortFileIsAContentError(t *testing.T) {
 // TestBrokenBufferFlipsItsVerdict runs the claim's arms for real, then with a
 // buffer of 4 KiB in the arm that is to have 32.
 func TestBrokenBufferFlipsItsVerdict(t *testing.T) {
-	claim := inputCallsClaim()
+	claim := studytest.ClaimOf(t, Study(), "reads-32k-calls")
 	check := func(broken bool, want study.Verdict) {
 		t.Helper()
 		s := Study()
@@ -186,8 +182,8 @@ func TestBrokenBufferFlipsItsVerdict(t *testing.T) {
 			}
 			return arms
 		}
-		e := study.EvidenceOf(studytest.RunStudy(t, s, study.Choice{Preset: study.Quick(), Count: 1 << 20, Rounds: 10, Only: claim.Arms}))
-		if e.Trials(claim.Arms[0])[0].IO == nil {
+		e := study.EvidenceOf(studytest.RunStudy(t, s, study.Choice{Preset: study.Quick(), Count: 1 << 20, Rounds: 10, Only: claim.Takes()}))
+		if e.Trials(claim.Takes()[0])[0].IO == nil {
 			t.Skip("this system does not count a process's calls")
 		}
 		if f := claim.Find(e); f.Verdict != want {

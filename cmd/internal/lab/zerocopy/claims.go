@@ -8,32 +8,27 @@ var wholeSocket, pieceSocket, sendfileSocket = zeroSocket(wholeFile), zeroSocket
 // zeroClaims are what the page says of its two figures.
 var zeroClaims = []study.Claim{
 	{
-		Name: "zerocopy-sendfile", Source: study.BufferingDrill, Says: "to send a file with sendfile takes half the time of read and send",
-		Published: "7.18 s, 3.71 s for 10 GiB", Arms: []string{wholeSocket, sendfileSocket},
-		Judge: func(e study.Evidence) study.Finding {
-			return study.Ratio(e.Ratio(wholeSocket, sendfileSocket, study.PerRecord)).Judge(halved(), study.NotHere,
-				"its program, which reads the whole file first, takes about twice as long", "its program takes another multiple of sendfile's time here")
-		},
+		Name: "zerocopy-sendfile", Says: "to send a file with sendfile takes half the time of read and send",
+		Published: "7.18 s, 3.71 s for 10 GiB",
+		Over:      wholeSocket, Under: sendfileSocket, Allows: halved(),
+		Holds: "its program, which reads the whole file first, takes about twice as long",
+		Not:   "its program takes another multiple of sendfile's time here",
 	},
 	// The way that makes the same copies and does nothing else that
 	// costs: a loop with a buffer that stays in the CPU's cache.
 	{
-		Name: "zerocopy-copies", Source: study.BufferingDrill, Says: "the time halves because 2 of 4 copies are saved",
-		Published: "4 copies, 2 copies", Arms: []string{pieceSocket, sendfileSocket},
-		Judge: func(e study.Evidence) study.Finding {
-			return study.Ratio(e.Ratio(pieceSocket, sendfileSocket, study.PerRecord)).Judge(halved(), study.NotHere,
-				"read and write of 64 KiB, with as many copies, take about twice as long too",
-				"read and write of 64 KiB make as many copies, and take another multiple: its program also waits for the whole file and fills new memory with it")
-		},
+		Name: "zerocopy-copies", Says: "the time halves because 2 of 4 copies are saved",
+		Published: "4 copies, 2 copies",
+		Over:      pieceSocket, Under: sendfileSocket, Allows: halved(),
+		Holds: "read and write of 64 KiB, with as many copies, take about twice as long too",
+		Not:   "read and write of 64 KiB make as many copies, and take another multiple: its program also waits for the whole file and fills new memory with it",
 	},
 	// Of the sender alone: what the receiver does is the same.
 	{
-		Name: "zerocopy-useless-copies", Source: study.BufferingDrill, Says: "two of the sender's copies are useless, and sendfile saves them",
-		Arms: []string{pieceSocket, sendfileSocket},
-		Judge: func(e study.Evidence) study.Finding {
-			return study.Ratio(e.Ratio(pieceSocket, sendfileSocket, cpuAMiB(toldCPU))).Judge(study.AtLeast(1.5), study.NotHere,
-				"the sender takes that many times as much CPU time for a byte where it copies", "the sender takes about as much CPU time without them")
-		},
+		Name: "zerocopy-useless-copies", Says: "two of the sender's copies are useless, and sendfile saves them",
+		Over: pieceSocket, Under: sendfileSocket, By: cpuAMiB(toldCPU), Allows: study.AtLeast(1.5),
+		Holds: "the sender takes that many times as much CPU time for a byte where it copies",
+		Not:   "the sender takes about as much CPU time without them",
 	},
 }
 

@@ -19,12 +19,12 @@ func TestZeroCopyClaimsFollowWhatIsPlanted(t *testing.T) {
 		f := c.Find(studytest.Planted(10, func(arm string, round int, m *result.Measurement) {
 			m.Records, m.Size = 1<<20, 1<<20
 			ns := fast
-			if arm == c.Arms[0] {
+			if arm == c.Takes()[0] {
 				ns = slow
 			}
 			m.Elapsed = studytest.Wiggle(ns, round)
 			m.Values = map[string]float64{toldCPU: ns}
-		}, c.Arms...))
+		}, c.Takes()...))
 		if f.Verdict != want || f.Measured == "" || f.Why == "" {
 			t.Errorf("%s, %v against %v: %+v, want %s", name, slow, fast, f, want)
 		}
@@ -40,7 +40,7 @@ func TestZeroCopyClaimsFollowWhatIsPlanted(t *testing.T) {
 
 func TestUntoldCPUTimeProvesNothing(t *testing.T) {
 	c := studytest.ClaimOf(t, Study(), "zerocopy-useless-copies")
-	f := c.Find(studytest.Planted(10, func(_ string, _ int, m *result.Measurement) { m.Elapsed, m.Size = 1, 1 }, c.Arms...))
+	f := c.Find(studytest.Planted(10, func(_ string, _ int, m *result.Measurement) { m.Elapsed, m.Size = 1, 1 }, c.Takes()...))
 	if f.Verdict != study.NotChecked || f.Measured != "" {
 		t.Errorf("%+v", f)
 	}

@@ -1,27 +1,109 @@
 package study
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/stat"
 )
 
 // A Claim is one thing that a published document says, and that can be put to the
-// test.
+// test. Most say that a figure lies in a span; the others decide by a function.
 type Claim struct {
-	Name      string   // short, and no other claim's: lines-20x
-	Source    string   // the document
-	Says      string   // what it says, in a few words
-	Published string   // its figure; empty: none
-	Of        string   // the only file system it is said of, such as btrfs; empty: any
-	Arms      []string // the arms whose figures it takes; the audit runs no others
+	Name      string // short, and no other claim's: lines-20x
+	Source    string // the document
+	Says      string // what it says, in a few words
+	Published string // its figure; empty: none
+	Of        string // the only file system it is said of, such as btrfs; empty: any
 
-	// Judge says what the evidence says of it. It is a function of the evidence and
-	// of nothing else.
-	Judge func(Evidence) Finding
+	// The figure is what Over takes of a metric: as a multiple of what Under takes, round
+	// by round; or by itself, printed by Text, where there is no Under.
+	Over, Under string
+	By          Metric // nil: PerRecord
+	Text        func(float64) string
+	Counted     bool // the figure does not vary by chance: its interval holds all trials
+	// Figure is another one, and nil where there is none.
+	Figure func(Evidence) Measured
+
+	Allows     Span
+	Otherwise  Verdict // if the figure is beyond it; empty: NotHere
+	Holds, Not string  // why
+
+	// Add says more of what was found; nil: there is no more.
+	Add func(Evidence, *Finding)
+
+	// Decide stands in place of the figure. It is a function of the evidence and of
+	// nothing else.
+	Decide func(Evidence) Finding
+
+	Arms []string // that it takes, and the audit runs no others; nil: Over and Under
+}
+
+// ClaimsOf returns the claims of one document, with its name in them.
+func ClaimsOf(document string, claims []Claim) []Claim {
+	claims = slices.Clone(claims)
+	for i := range claims {
+		claims[i].Source = document
+	}
+	return claims
+}
+
+// Takes returns the arms whose figures the claim takes.
+func (c Claim) Takes() []string {
+	switch {
+	case c.Arms != nil || c.Over == "":
+		return c.Arms
+	case c.Under == "":
+		return []string{c.Over}
+	}
+	return []string{c.Over, c.Under}
+}
+
+// Judge says what the evidence says of the claim.
+func (c Claim) Judge(e Evidence) Finding {
+	if here := e.Fact("file system"); c.Of != "" && c.Of != here {
+		return Finding{
+			Verdict: NotChecked, Why: fmt.Sprintf("it is said of %s, and this directory is on %s", c.Of, here),
+			Settle: "--dir A_DIRECTORY_ON_" + strings.ToUpper(c.Of),
+		}
+	}
+	if c.Decide != nil {
+		return c.Decide(e)
+	}
+	f := c.figure(e).Judge(c.Allows, cmp.Or(c.Otherwise, NotHere), c.Holds, c.Not)
+	if c.Add != nil {
+		c.Add(e, &f)
+	}
+	return f
+}
+
+// Ending is an Add that ends what was measured with a text.
+func Ending(text string) func(Evidence, *Finding) {
+	return func(_ Evidence, f *Finding) {
+		if f.Measured != "" {
+			f.Measured += text
+		}
+	}
+}
+
+func (c Claim) figure(e Evidence) Measured {
+	by := c.By
+	if by == nil {
+		by = PerRecord
+	}
+	switch {
+	case c.Figure != nil:
+		return c.Figure(e)
+	case c.Under != "":
+		return Ratio(e.Ratio(c.Over, c.Under, by))
+	case c.Counted:
+		return e.AllTrials(c.Over, by, c.Text)
+	}
+	return Figure(e.Summary(c.Over, by), c.Text)
 }
 
 // A Finding is what was measured of a claim, and what follows.
@@ -38,7 +120,7 @@ type Finding struct {
 // Find judges the claim by the evidence. Where an arm that it takes was not run it
 // can't be checked.
 func (c Claim) Find(e Evidence) Finding {
-	for _, arm := range c.Arms {
+	for _, arm := range c.Takes() {
 		if m, ok := e.missing(arm); ok {
 			return Finding{Verdict: NotChecked, Why: m.Why, Settle: m.Elsewhere}
 		}
@@ -206,7 +288,7 @@ func (s Study) Claiming(names []string) Study {
 func (s Study) ClaimedArms() []string {
 	arms := []string{}
 	for _, c := range s.Claims {
-		for _, arm := range c.Arms {
+		for _, arm := range c.Takes() {
 			if !slices.Contains(arms, arm) {
 				arms = append(arms, arm)
 			}

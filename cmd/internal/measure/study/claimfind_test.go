@@ -10,7 +10,7 @@ import (
 )
 
 func TestClaimWithoutItsArmsIsNotChecked(t *testing.T) {
-	c := study.Claim{Arms: []string{"a", "b"}, Judge: func(study.Evidence) study.Finding { return study.Finding{Verdict: study.Holds} }}
+	c := study.Claim{Arms: []string{"a", "b"}, Decide: func(study.Evidence) study.Finding { return study.Finding{Verdict: study.Holds} }}
 	none := func(string, int, *result.Measurement) {}
 	if f := c.Find(studytest.Planted(10, none, "a", "b")); f.Verdict != study.Holds {
 		t.Errorf("with both arms: %+v", f)

@@ -33,17 +33,16 @@ func Pieces() study.Study {
 		task := func() trial.Task { return trial.Task{Writes: size, Do: do, Check: holds(size)} }
 		return study.Arm{Cell: cell, Time: 20 * time.Millisecond, Bytes: size, Task: task}
 	}
-	cost := func(e study.Evidence) study.Measured { return study.Ratio(e.Ratio("1KiB", "64KiB", study.Elapsed)) }
-	judge := func(e study.Evidence) study.Finding {
-		return cost(e).Judge(study.AtLeast(2), study.NotHere, "calls cost", "calls cost little here")
-	}
 	return study.Study{
 		Name: "pieces", Question: "does a file that is written in large pieces cost less",
 		Arms: func(study.Choice) []study.Arm { return []study.Arm{arm("1KiB", 1<<10), arm("64KiB", 64<<10)} },
 		Show: func(e study.Evidence) study.Shown {
-			return study.Shown{Learnt: "small pieces cost " + cost(e).String()}
+			return study.Shown{Learnt: "small pieces cost " + study.SpeedUp(e, "1KiB", "64KiB")}
 		},
-		Claims: []study.Claim{{Name: "pieces-half", Source: "a talk", Says: "large pieces take half", Arms: []string{"1KiB", "64KiB"}, Judge: judge}},
+		Claims: []study.Claim{{
+			Name: "pieces-half", Source: "a talk", Says: "large pieces take half",
+			Over: "1KiB", Under: "64KiB", Allows: study.AtLeast(2), Holds: "calls cost", Not: "calls cost little here",
+		}},
 	}
 }
 

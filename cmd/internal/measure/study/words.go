@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/chart"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/humanize"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/stat"
 )
@@ -123,6 +124,25 @@ func NotRun(e Evidence, arm string) string {
 // SpeedUp says how many times as long one arm takes as the other.
 func SpeedUp(e Evidence, slow, fast string) string {
 	return Ratio(e.Ratio(slow, fast, PerRecord)).OrDash()
+}
+
+// A Said is a part of what was learnt: a format for how many times as much time one arm
+// takes as another.
+type Said struct{ Format, Over, Under string }
+
+// Learnt returns the parts whose arms were run.
+func (e Evidence) Learnt(parts ...Said) (texts []string) {
+	for _, p := range parts {
+		if text := SpeedUp(e, p.Over, p.Under); text != Dash {
+			texts = append(texts, fmt.Sprintf(p.Format, text))
+		}
+	}
+	return texts
+}
+
+// Point is a figure in a picture.
+func Point(series int, s stat.Summary) chart.Point {
+	return chart.Point{Series: series, Value: s.Median, Low: s.Low, High: s.High}
 }
 
 // OnCPUs is the note of how many CPUs Go ran goroutines on.

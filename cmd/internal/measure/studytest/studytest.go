@@ -106,6 +106,16 @@ func ClaimOf(t *testing.T, s study.Study, name string) study.Claim {
 	return s.Claims[i]
 }
 
+// Judge holds the study's claim of that name to a verdict on the evidence, with a reason.
+func Judge(t *testing.T, s study.Study, name string, e study.Evidence, want study.Verdict) study.Finding {
+	t.Helper()
+	f := ClaimOf(t, s, name).Find(e)
+	if f.Verdict != want || f.Why == "" || strings.Contains(f.Measured+f.Why, "NaN") {
+		t.Errorf("%s: %+v, want %q", name, f, want)
+	}
+	return f
+}
+
 // LooksRight holds what is shown to its own form: no more cells than heads, and no
 // figure that is none. It returns all texts.
 func LooksRight(t *testing.T, s study.Shown) string {
