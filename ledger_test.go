@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/fault"
+	"github.com/holdfast-go/holdfast/internal/crash/fault"
 )
 
 // A ledger writes down what the callers of a Writer did and learnt, and what

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/fault"
+	"github.com/holdfast-go/holdfast/internal/crash/fault"
 )
 
 // TestPathsThatCantBeWrittenStopNoOther fills the memory with bytes of paths without a directory, or of

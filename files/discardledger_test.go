@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/fault"
+	"github.com/holdfast-go/holdfast/internal/crash/fault"
 )
 
 // TestEveryByteIsInAFileOrLost has goroutines make all calls of streams in random order, of paths that can't

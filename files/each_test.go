@@ -17,7 +17,7 @@ import (
 	"testing/synctest"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/fault"
+	"github.com/holdfast-go/holdfast/internal/crash/fault"
 )
 
 func pathsIn(dir string, n int) (paths []string) {

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/fault"
+	"github.com/holdfast-go/holdfast/internal/crash/fault"
 )
 
 // TestInterruptionsThatNeverEndEndACall has signals interrupt each call of one kind, from the start or

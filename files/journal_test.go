@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/fault"
+	"github.com/holdfast-go/holdfast/internal/crash/fault"
 )
 
 // onDiskWithoutJournal returns a disk on which files are not to be synced together.

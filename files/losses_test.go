@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/crash/fault"
 	"github.com/holdfast-go/holdfast/internal/durable"
-	"github.com/holdfast-go/holdfast/internal/fault"
 	"github.com/holdfast-go/holdfast/internal/filetest"
 	"github.com/holdfast-go/holdfast/internal/handles"
 )

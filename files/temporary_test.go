@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/holdfast-go/holdfast/internal/fault"
+	"github.com/holdfast-go/holdfast/internal/crash/fault"
 	"github.com/holdfast-go/holdfast/internal/handles"
 )
 

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/fault"
+	"github.com/holdfast-go/holdfast/internal/crash/fault"
 )
 
 // TestTruncateThatCannotLookLeavesTheFileUntouched fails the look at a file that is to be

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/fault"
+	"github.com/holdfast-go/holdfast/internal/crash/fault"
 	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 

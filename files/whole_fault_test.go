@@ -14,7 +14,7 @@ import (
 	"testing/synctest"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/fault"
+	"github.com/holdfast-go/holdfast/internal/crash/fault"
 	"github.com/holdfast-go/holdfast/internal/temporary"
 )
 

@@ -3,16 +3,16 @@ package provetest
 import (
 	"testing"
 
-	"github.com/holdfast-go/holdfast/internal/crash/prove"
+	"github.com/holdfast-go/holdfast/internal/crash"
 )
 
 // Find crashes a workload in one way, and returns what is wrong with it.
 func Find(t *testing.T, w Workload, level string) (rule, words string) {
 	t.Helper()
 	p := start(t, w)
-	p.Level, p.Dir = prove.Level(level), t.TempDir()
+	p.Level, p.Dir = crash.Level(level), t.TempDir()
 	if level != "kill" {
-		if why := prove.CanSupervise(p.Start(t.Context(), "")); why != "" {
+		if why := crash.CanSupervise(p.Start(t.Context(), "")); why != "" {
 			t.Skip(why)
 		}
 	}

@@ -31,7 +31,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/crash/prove"
+	"github.com/holdfast-go/holdfast/internal/crash"
 	"github.com/holdfast-go/holdfast/internal/crash/syscallfault"
 )
 
@@ -60,12 +60,12 @@ type Workload struct {
 func Test(t *testing.T, w Workload) {
 	t.Helper()
 	p := start(t, w)
-	crash := func(level prove.Level) func(*testing.T) {
+	at := func(level crash.Level) func(*testing.T) {
 		return func(t *testing.T) {
 			p := p
 			p.Level, p.Dir = level, t.TempDir()
-			if level != prove.Kill {
-				if why := prove.CanSupervise(p.Start(t.Context(), "")); why != "" {
+			if level != crash.Kill {
+				if why := crash.CanSupervise(p.Start(t.Context(), "")); why != "" {
 					t.Skip(why)
 				}
 			}
@@ -79,10 +79,10 @@ func Test(t *testing.T, w Workload) {
 			t.Logf("%d crashes, %d faults, %d values acknowledged, none lost", v.Kills, v.Faults, v.Tally.Acknowledged)
 		}
 	}
-	t.Run("kill", crash(prove.Kill))
-	t.Run("fault", crash(prove.Fault))
+	t.Run("kill", at(crash.Kill))
+	t.Run("fault", at(crash.Fault))
 	if w.Synced {
-		t.Run("power", crash(prove.PowerCut))
+		t.Run("power", at(crash.PowerCut))
 	}
 }
 
@@ -90,14 +90,14 @@ func Test(t *testing.T, w Workload) {
 const role = "HOLDFAST_PROVETEST"
 
 // start returns the program that a workload is, or is that program.
-func start(t *testing.T, w Workload) prove.Program {
+func start(t *testing.T, w Workload) crash.Program {
 	t.Helper()
 	syscallfault.Launch()
 	if test, dir, _ := strings.Cut(os.Getenv(role), "\n"); test == t.Name() {
 		write(w, dir)
 	}
-	if prove.CanKill != "" {
-		t.Skip(prove.CanKill)
+	if crash.CanKill != "" {
+		t.Skip(crash.CanKill)
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -108,13 +108,13 @@ func start(t *testing.T, w Workload) prove.Program {
 	if within == 0 {
 		within = time.Second
 	}
-	return prove.Program{
+	return crash.Program{
 		Start: func(ctx context.Context, dir string) *exec.Cmd {
 			cmd := exec.CommandContext(ctx, self, only)
 			cmd.Env = append(os.Environ(), role+"="+t.Name()+"\n"+dir)
 			return cmd
 		},
-		Judge: func() prove.Judge { return judge(w.Read) },
+		Judge: func() crash.Judge { return judge(w.Read) },
 		Again: true, Time: within, Seed: rand.Uint64(),
 	}
 }
@@ -135,9 +135,9 @@ func write(w Workload, dir string) {
 
 // judge returns the judge of a new directory. It does not read after every third crash: there the code
 // meets what a crash has left, and not what Read has made of that.
-func judge(read func(string) (map[string]string, error)) prove.Judge {
+func judge(read func(string) (map[string]string, error)) crash.Judge {
 	h, crashes := newHistory(), 0
-	return func(dir string, printed []byte) (t prove.Tally, v *prove.Violation, err error) {
+	return func(dir string, printed []byte) (t crash.Tally, v *crash.Violation, err error) {
 		if t.Acknowledged, err = h.extend(printed); err != nil {
 			return t, nil, err
 		}
@@ -146,7 +146,7 @@ func judge(read func(string) (map[string]string, error)) prove.Judge {
 		}
 		t.States = 1
 		if found, err := read(dir); err != nil {
-			v = &prove.Violation{Rule: "unread", Words: err.Error()}
+			v = &crash.Violation{Rule: "unread", Words: err.Error()}
 		} else if v = h.judge(found); v == nil {
 			h.restart(found)
 		}
@@ -235,7 +235,7 @@ func (h *history) extend(notes []byte) (acknowledged int64, err error) {
 
 // judge judges what was read. A value may be there if it was begun, and no value was both begun after its
 // acknowledgement and acknowledged itself. Of values that are stored at the same time, any may be the last.
-func (h *history) judge(found map[string]string) *prove.Violation {
+func (h *history) judge(found map[string]string) *crash.Violation {
 	for _, key := range slices.Sorted(maps.Keys(h.puts)) {
 		is, newest := found[key], put{}
 		for _, p := range h.puts[key] {
@@ -251,7 +251,7 @@ func (h *history) judge(found map[string]string) *prove.Violation {
 		switch {
 		case may:
 		case known || is == "":
-			return &prove.Violation{Rule: "lost", Words: fmt.Sprintf("key %q: value %q was acknowledged, and %s is there", key, newest.value, text(is))}
+			return &crash.Violation{Rule: "lost", Words: fmt.Sprintf("key %q: value %q was acknowledged, and %s is there", key, newest.value, text(is))}
 		default:
 			return invented(key, is)
 		}
@@ -264,8 +264,8 @@ func (h *history) judge(found map[string]string) *prove.Violation {
 	return nil
 }
 
-func invented(key, is string) *prove.Violation {
-	return &prove.Violation{Rule: "invented", Words: fmt.Sprintf("key %q: value %q is there, which was never stored", key, is)}
+func invented(key, is string) *crash.Violation {
+	return &crash.Violation{Rule: "invented", Words: fmt.Sprintf("key %q: value %q is there, which was never stored", key, is)}
 }
 
 func text(value string) string {

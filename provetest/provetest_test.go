@@ -3,6 +3,8 @@ package provetest_test
 import (
 	"errors"
 	"os"
+	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -96,6 +98,29 @@ func TestValuesThatMayBeThere(t *testing.T) {
 		}
 		if got := provetest.Judge(c.notes, found); got != c.want {
 			t.Errorf("%q, and %q is there: %s, want %s", c.notes, c.is, got, c.want)
+		}
+	}
+}
+
+// TestNoWorkloadIsLinked: whoever tests a store takes the engine alone, and none of holdfast's other packages that
+// write. Neither do the engine's other rooms.
+func TestNoWorkloadIsLinked(t *testing.T) {
+	for _, system := range []string{"linux", "darwin", "windows"} {
+		cmd := exec.Command("go", "list", "-deps", ".", "../internal/crash/...")
+		cmd.Env = append(os.Environ(), "GOOS="+system, "GOARCH=amd64")
+		cmd.Stderr = os.Stderr
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		linked := strings.Fields(string(out))
+		if !slices.Contains(linked, "github.com/holdfast-go/holdfast/internal/crash") {
+			t.Error("the engine is not linked")
+		}
+		for _, room := range []string{"files", "filecopy", "rotate", "wal", "cmd/internal/catalogue"} {
+			if slices.Contains(linked, "github.com/holdfast-go/holdfast/"+room) {
+				t.Errorf("%s: %s is linked", system, room)
+			}
 		}
 	}
 }

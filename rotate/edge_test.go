@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/crash/fault"
 	"github.com/holdfast-go/holdfast/internal/durable"
-	"github.com/holdfast-go/holdfast/internal/fault"
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 

@@ -19,7 +19,7 @@ import (
 	"testing/synctest"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/fault"
+	"github.com/holdfast-go/holdfast/internal/crash/fault"
 )
 
 // The counts as a variable of the program, which package expvar serves at /debug/vars.

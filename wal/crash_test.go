@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/crash/fault"
 	"github.com/holdfast-go/holdfast/internal/crashsuite"
-	"github.com/holdfast-go/holdfast/internal/fault"
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 

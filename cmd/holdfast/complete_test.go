@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/holdfast-go/holdfast/cmd/internal/lab/all"
+	"github.com/holdfast-go/holdfast/cmd/internal/lab"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/advise"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/report"
 	"github.com/holdfast-go/holdfast/cmd/internal/run"
@@ -36,20 +36,22 @@ func TestCompletionOffersWhatIsTaken(t *testing.T) {
 			}
 		}
 	}
-	check(run.StudyNames(), "bench", "")
-	check([]string{"policy"}, "bench", "")
-	check([]string{"lines"}, "bench", "lin")
+	studies := strings.Join(completed(t, "study", ""), "\n")
+	for _, s := range lab.Studies() {
+		if !strings.Contains(studies, s.Name+"\t"+s.Question[:20]) {
+			t.Errorf("study offers %q, and not %s", studies, s.Name)
+		}
+	}
 	check([]string{"buffer=64KiB,sync=group", "buffer=0,sync=never"}, "bench", "--policy", "")
 	check([]string{"buffer=64KiB,sync=group"}, "write", "--policy", "")
 	check([]string{"atomic", "sync=close"}, "copy", "--policy", "")
 	check([]string{"atomic", "sync=close"}, "gen", "--policy", "")
-	check(all.ClaimNames(), "audit", "--claim", "")
+	check(lab.Studies().ClaimNames(), "audit", "--claim", "")
 	check(advise.PresetNames(), "advise", "--for", "")
 	check(texts(run.CacheStates), "bench", "--cache", "")
 	check(texts(report.Formats()), "report", "--export", "")
 	check([]string{"json"}, "advise", "--export", "")
 	check([]string{"ext4", "xfs"}, "bench", "--fs", "")
-	check([]string{"replace"}, "write", "--mode", "")
 	check([]string{"sparse"}, "gen", "--kind", "")
 	check([]string{"enqueue"}, "prove", "--workload", "")
 	check([]string{"memory", "hostile", "fault", "all"}, "prove", "--level", "")
@@ -69,7 +71,9 @@ func TestCompletionOffersWhatIsTaken(t *testing.T) {
 	check([]string{"before"}, "bench", "--baseline", "")
 	check([]string{"baseline:before"}, "compare", "")
 	check([]string{"btrfs"}, "prove", "--fs", "")
-	if got := completed(t, "bench", "lines", ""); len(got) != 0 {
+	check([]string{"A", "write"}, "study", "copy", "--part", "")
+	check([]string{"cold"}, "bench", "bytes", "--cache", "")
+	if got := completed(t, "study", "lines", ""); len(got) != 0 {
 		t.Errorf("a second study: %q", got)
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/cmd/internal/compare"
 	"github.com/holdfast-go/holdfast/cmd/internal/gen"
-	"github.com/holdfast-go/holdfast/cmd/internal/lab/all"
+	"github.com/holdfast-go/holdfast/cmd/internal/lab"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/advise"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/report"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
@@ -17,7 +17,6 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/prove"
 	"github.com/holdfast-go/holdfast/cmd/internal/run"
 	"github.com/holdfast-go/holdfast/cmd/internal/usermode"
-	"github.com/holdfast-go/holdfast/files"
 	"github.com/holdfast-go/holdfast/internal/crash/powercut"
 	"github.com/holdfast-go/holdfast/internal/volume"
 )
@@ -25,25 +24,24 @@ import (
 // completeValues lets a shell complete the names that flags and arguments take.
 func completeValues(root *cobra.Command) {
 	for _, cmd := range root.Commands() {
-		if cmd.Name() == "bench" {
-			cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-				if len(args) > 0 {
-					return nil, cobra.ShellCompDirectiveNoFileComp
-				}
-				return append([]string{sweep.Policy().Name}, run.StudyNames()...), cobra.ShellCompDirectiveNoFileComp
-			}
+		completeFlags(cmd)
+		for _, below := range cmd.Commands() {
+			completeFlags(below)
 		}
-		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			// Asked at a completion only: every command starts faster than all claims are made.
-			// It fails only for a flag that is unknown, or done twice.
-			_ = cmd.RegisterFlagCompletionFunc(f.Name, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-				if values := valuesOf(cmd.Name(), f.Name); values != nil {
-					return values, cobra.ShellCompDirectiveNoFileComp
-				}
-				return nil, cobra.ShellCompDirectiveDefault
-			})
-		})
 	}
+}
+
+func completeFlags(cmd *cobra.Command) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		// Asked at a completion only: every command starts faster than all claims are made.
+		// It fails only for a flag that is unknown, or done twice.
+		_ = cmd.RegisterFlagCompletionFunc(f.Name, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			if values := valuesOf(cmd.Name(), f.Name); values != nil {
+				return values, cobra.ShellCompDirectiveNoFileComp
+			}
+			return nil, cobra.ShellCompDirectiveDefault
+		})
+	})
 }
 
 // valuesOf are the values of a command's flag that can be named, or nil.
@@ -62,7 +60,7 @@ func valuesOf(command, flag string) []string {
 	case "level":
 		return []string{"memory", "kill", "fault", "hostile", "power", "all"}
 	case "claim":
-		return all.ClaimNames()
+		return lab.Studies().ClaimNames()
 	case "for":
 		return advise.PresetNames()
 	case "cache":
@@ -79,8 +77,6 @@ func valuesOf(command, flag string) []string {
 			return powercut.Kinds
 		}
 		return place.KindNames(volume.Kinds())
-	case "mode":
-		return texts([]files.Mode{files.Create, files.Truncate, files.Append, files.Replace})
 	case "kind":
 		return texts(gen.Kinds)
 	case "baseline", "save-baseline":

@@ -43,12 +43,12 @@ func TestCommandsOfDocumentsRun(t *testing.T) {
 		args := words[1:]
 		has := func(flag string) bool { return strings.Contains(row[1], flag) }
 		switch args[0] {
-		case "bench", "audit":
+		case "bench", "study", "audit":
 			args = append(args, "--dry-run")
 		case "gen":
 			args[2] = "64KiB"
 		}
-		if args[0] == "advise" || args[0] == "report" || args[0] == "write" || has("--fs") || has("--kernel") || has("--diy") || has("--cache") {
+		if args[0] == "advise" || args[0] == "report" || has("study figures") || has("study times") || args[0] == "write" || has("--fs") || has("--kernel") || has("--diy") || has("--cache") {
 			cmd, rest, err := newRoot().Find(words[1:])
 			if err == nil {
 				err = cmd.ParseFlags(rest)

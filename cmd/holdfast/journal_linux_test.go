@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -54,13 +55,13 @@ func tellsDoubt(t *testing.T, dir string, lacks bool) {
 	for _, sync := range []string{"never", "close", "each"} {
 		for _, args := range [][]string{
 			{"write", "--policy", "sync=" + sync, "--out"},
-			{"write", "--policy", "sync=" + sync, "--split", "--mode", "replace", "--out"},
+			{"write", "--policy", "sync=" + sync, "--split", "1", "--out"},
 			{"copy", "--policy", "sync=" + sync, source},
 		} {
 			for _, json := range []bool{false, true} {
 				to, said := fresh(), []string{"caution: a file system there has no journal"}
-				if args[0] == "write" {
-					to += "{%1}"
+				if slices.Contains(args, "--split") {
+					to += "{}"
 				}
 				command := append(append([]string{}, args...), to)
 				if json {

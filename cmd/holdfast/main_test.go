@@ -412,7 +412,7 @@ func examples(help string) []string {
 	return lines
 }
 
-var commands = []string{"", "bench", "advise", "audit", "prove", "write", "gen", "copy", "report", "compare", "fleet", "serve", "volumes", "wal", "version", "completion", "man"}
+var commands = []string{"", "bench", "advise", "audit", "prove", "write", "gen", "copy", "report", "compare", "fleet", "serve", "study", "volumes", "wal", "version", "completion", "man"}
 
 func TestHelpNamesEveryCommand(t *testing.T) {
 	all := append([]string{}, commandNames(newRoot())...)

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-go/holdfast/cmd/internal/cli"
+	"github.com/holdfast-go/holdfast/cmd/internal/lab"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/report"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
 )
@@ -116,7 +117,7 @@ func checkFinished(t *testing.T, path string, parts, rounds int) {
 		}
 	}
 	var all, some bytes.Buffer
-	if err := errors.Join(report.Text(&all, run), report.Text(&some, whole)); err != nil {
+	if err := errors.Join(report.Text(&all, lab.Studies(), run), report.Text(&some, lab.Studies(), whole)); err != nil {
 		t.Fatal(err)
 	}
 	if all.String() != some.String() || strings.Contains(all.String(), "not complete") {

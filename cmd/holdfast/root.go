@@ -7,16 +7,20 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/holdfast-go/holdfast/cmd/internal/advise"
+	benchcommand "github.com/holdfast-go/holdfast/cmd/internal/bench"
 	"github.com/holdfast-go/holdfast/cmd/internal/cli"
 	"github.com/holdfast-go/holdfast/cmd/internal/compare"
 	"github.com/holdfast-go/holdfast/cmd/internal/copy"
 	"github.com/holdfast-go/holdfast/cmd/internal/fleet"
 	"github.com/holdfast-go/holdfast/cmd/internal/gen"
+	"github.com/holdfast-go/holdfast/cmd/internal/lab"
 	"github.com/holdfast-go/holdfast/cmd/internal/place"
 	"github.com/holdfast-go/holdfast/cmd/internal/prove"
 	"github.com/holdfast-go/holdfast/cmd/internal/report"
 	"github.com/holdfast-go/holdfast/cmd/internal/run"
 	"github.com/holdfast-go/holdfast/cmd/internal/serve"
+	"github.com/holdfast-go/holdfast/cmd/internal/study"
 	"github.com/holdfast-go/holdfast/cmd/internal/usermode"
 	"github.com/holdfast-go/holdfast/cmd/internal/volumes"
 	"github.com/holdfast-go/holdfast/cmd/internal/wal"
@@ -37,13 +41,14 @@ func (c subcommand) new() *cobra.Command {
 
 func subcommands() []subcommand {
 	return []subcommand{
-		{"bench", "measure what each policy costs on this disk, or repeat a published experiment", func() *cobra.Command { return run.NewBench(usermode.Kernel{}) }},
-		{"advise", "choose the cheapest policy that meets a need", run.NewAdvise},
-		{"report", "print the table of an earlier run again, make a page of it, or export it", report.New},
+		{"bench", "measure what each policy costs on this disk", newBench},
+		{"advise", "choose the cheapest policy that meets a need", advise.New},
+		{"report", "print the table of an earlier run again, make a page of it, or export it", func() *cobra.Command { return report.New(lab.Studies()) }},
 		{"compare", "say what got slower or faster from one run to another", compare.New},
 		{"fleet", "set the results of many hosts beside each other, and find the odd ones", fleet.New},
-		{"serve", "show the results in a directory as pages in a browser", serve.New},
-		{"audit", "put the claims of the published experiments to the test, on this machine", run.NewAudit},
+		{"serve", "show the results in a directory as pages in a browser", func() *cobra.Command { return serve.New(lab.Studies()) }},
+		{"study", "repeat a published experiment, and set its figures beside yours", func() *cobra.Command { return study.New(lab.Studies(), usermode.Kernel{}) }},
+		{"audit", "put the claims of the published experiments to the test, on this machine", func() *cobra.Command { return study.NewAudit(lab.Studies()) }},
 		{"prove", "crash what writes, and show what was lost beside what was promised", func() *cobra.Command { return prove.New(usermode.Kernel{}) }},
 		{"write", "spread lines from standard input over many files, under a policy", write.New},
 		{"gen", "make a file of a size to measure with: random bytes, text, zeros or a hole", gen.New},
@@ -56,13 +61,24 @@ func subcommands() []subcommand {
 	}
 }
 
+// newBench is bench, with the studies below it: bench lines is study lines.
+func newBench() *cobra.Command {
+	studies := lab.Studies()
+	cmd := benchcommand.New(studies, usermode.Kernel{})
+	for _, c := range study.Commands(studies, usermode.Kernel{}) {
+		c.Hidden = true
+		cmd.AddCommand(c)
+	}
+	return cmd
+}
+
 // newRoot returns the command with all its subcommands, also those that it starts itself.
 func newRoot() *cobra.Command {
 	root := bareRoot()
 	for _, c := range subcommands() {
 		root.AddCommand(c.new())
 	}
-	root.AddCommand(prove.NewChild(), run.NewTrace(), place.NewSecond())
+	root.AddCommand(prove.NewChild(), run.NewTrace(), place.NewSecond(lab.Roles()))
 	root.AddCommand(usermode.Commands()...)
 	return root
 }

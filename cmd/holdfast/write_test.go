@@ -20,12 +20,12 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/cli"
 )
 
-// numbered writes lines that begin with their number until nobody reads them.
+// numbered writes lines that begin with their number, and one of five words, until nobody reads them.
 func numbered(w io.WriteCloser, enough int64, reported chan<- struct{}) {
 	defer w.Close()
 	written := int64(0)
 	for i := 1; ; i++ {
-		n, err := fmt.Fprintf(w, "%d %s\n", i, strings.Repeat("x", i%200))
+		n, err := fmt.Fprintf(w, "%d %d %s\n", i, i%5, strings.Repeat("x", i%200))
 		if err != nil {
 			return
 		}
@@ -39,7 +39,7 @@ func numbered(w io.WriteCloser, enough int64, reported chan<- struct{}) {
 func numberOf(line string) (n int64, whole bool) {
 	number, rest, _ := strings.Cut(line, " ")
 	n, err := strconv.ParseInt(number, 10, 64)
-	return n, err == nil && rest == strings.Repeat("x", int(n%200))+"\n"
+	return n, err == nil && rest == fmt.Sprintf("%d %s\n", n%5, strings.Repeat("x", int(n%200)))
 }
 
 // piped starts holdfast write in a directory, for the test to write to and read from.
@@ -144,17 +144,17 @@ func TestSignalLeavesEveryLineThatWasRead(t *testing.T) {
 		}
 		checkNumbered(t, dir, totals.Lines, totals.Lines, false)
 	}
-	check(syscall.SIGTERM, 1<<20, "--out", "{%7}")
+	check(syscall.SIGTERM, 1<<20, "--out", "{}", "--split", "2")
 	check(os.Interrupt, 1<<20, "--out", "all", "--policy", "buffer=1MiB,sync=never")
-	check(syscall.SIGTERM, 1<<20, "--out", "{%3}", "--policy", "sync=group")
-	check(syscall.SIGTERM, 150<<10, "--out", "{line}", "--split", "--policy", "sync=never")
+	check(syscall.SIGTERM, 1<<20, "--out", "{}", "--split", "2", "--policy", "sync=group")
+	check(syscall.SIGTERM, 1<<20, "--out", "{}", "--split", "2", "--policy", "sync=never")
 }
 
 // TestKilledWriteHasWhatItAcknowledged kills write with no chance to do anything: all
 // lines up to the last one that was acknowledged are there.
 func TestKilledWriteHasWhatItAcknowledged(t *testing.T) {
 	dir := t.TempDir()
-	cmd, stdin, stdout, _ := piped(t, dir, "--out", "{%5}", "--policy", "buffer=64KiB,sync=group", "--ack")
+	cmd, stdin, stdout, _ := piped(t, dir, "--out", "{}", "--split", "2", "--policy", "buffer=64KiB,sync=group", "--ack")
 	go numbered(stdin, 1<<62, nil)
 	last := int64(0)
 	scanner := bufio.NewScanner(stdout)
@@ -218,7 +218,7 @@ func TestInterruptWhileWaitingForLinesWritesThoseBefore(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var stdout, stderr bytes.Buffer
 	input := &source{Reader: strings.NewReader("a 1\nb 2\nhalf of a l"), cancel: cancel}
-	err := runCommand(ctx, []string{"write", "--out", filepath.Join(dir, "{1}"), "--policy", "buffer=64KiB,sync=never"}, input, &stdout, &stderr)
+	err := runCommand(ctx, []string{"write", "--out", filepath.Join(dir, "{}"), "--split", "1", "--policy", "buffer=64KiB,sync=never"}, input, &stdout, &stderr)
 	var r *cli.Refusal
 	if !errors.As(err, &r) || r.Code != cli.ExitInterrupted || r.Error() != "interrupted after line 2" {
 		t.Errorf("%v", err)

@@ -2,9 +2,7 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -32,7 +30,7 @@ func TestTotalsStateTheLossOfAllFiles(t *testing.T) {
 	input := linesOver(500, 500)
 	check := func(bytes int64, sentence string, args ...string) {
 		t.Helper()
-		args = append([]string{"write", "--out", filepath.Join(t.TempDir(), "{1}")}, args...)
+		args = append([]string{"write", "--split", "1", "--out", filepath.Join(t.TempDir(), "{}")}, args...)
 		var text, object strings.Builder
 		if err := runCommand(t.Context(), args, strings.NewReader(input), &text, io.Discard); err != nil {
 			t.Fatal(err)
@@ -40,7 +38,7 @@ func TestTotalsStateTheLossOfAllFiles(t *testing.T) {
 		if want := "while it ran, the end of the process would have taken: " + sentence + ";"; !strings.Contains(text.String(), want) {
 			t.Errorf("%q: the totals lack %q:\n%s", args, want, text.String())
 		}
-		args[2] = filepath.Join(t.TempDir(), "{1}")
+		args[4] = filepath.Join(t.TempDir(), "{}")
 		if err := runCommand(t.Context(), append(args, "--json"), strings.NewReader(input), &object, io.Discard); err != nil {
 			t.Fatal(err)
 		}
@@ -53,7 +51,6 @@ func TestTotalsStateTheLossOfAllFiles(t *testing.T) {
 		}
 	}
 	check(500*2*64<<10, "up to 64000KiB", "--policy", "buffer=64KiB,sync=never")
-	check(8<<20, "up to 8MiB", "--policy", "buffer=64KiB,sync=never", "--memory", "8MiB")
 	check(64<<20, "the last 1s + one flush, up to 64MiB", "--policy", "buffer=256KiB,sync=1s")
 	check(0, "nothing", "--policy", "sync=never")
 	check(0, "nothing", "--policy", "buffer=64KiB,sync=group")
@@ -64,10 +61,10 @@ func TestTotalsStateTheLossOfAllFiles(t *testing.T) {
 // run would have stated.
 func TestKilledWriteLosesNoMoreThanItsTotalsAllow(t *testing.T) {
 	const many = 500
-	check := func(policy, memory string) {
+	check := func(policy string) {
 		t.Helper()
 		dir := t.TempDir()
-		cmd, stdin, _, stderr := piped(t, dir, "--out", "{1}", "--policy", policy, "--memory", memory)
+		cmd, stdin, _, stderr := piped(t, dir, "--out", "{}", "--split", "1", "--policy", policy)
 		// A line that is longer than the buffer bypasses it to its file, which is a
 		// directory. When that is reported, every line before it was taken.
 		if err := os.Mkdir(filepath.Join(dir, "last"), 0o777); err != nil {
@@ -91,34 +88,21 @@ func TestKilledWriteLosesNoMoreThanItsTotalsAllow(t *testing.T) {
 			}
 		}
 		var p holdfast.Policy
-		var m holdfast.Size
-		if err := errors.Join(p.UnmarshalText([]byte(policy)), m.UnmarshalText([]byte(memory))); err != nil {
+		if err := p.UnmarshalText([]byte(policy)); err != nil {
 			t.Fatal(err)
 		}
-		bound := files.Options{Policy: p, Memory: m}.Loss(many).Process.Bytes
+		bound := files.Options{Policy: p}.Loss(many).Process.Bytes
 		one := p.Loss().Process.Bytes
 		lost := int64(len(sent)) - there
-		t.Logf("%s, memory %s: %d bytes sent, %d lost; stated %v, of one file %v", policy, memory, len(sent), lost, bound, one)
+		t.Logf("%s: %d bytes sent, %d lost; stated %v, of one file %v", policy, len(sent), lost, bound, one)
 		if lost > int64(bound) {
-			t.Errorf("%s, memory %s: %d bytes of %d are gone, and %v were stated", policy, memory, lost, len(sent), bound)
+			t.Errorf("%s: %d bytes of %d are gone, and %v were stated", policy, lost, len(sent), bound)
 		}
 		if p.Buffer > 0 && lost <= int64(one) {
-			t.Errorf("%s, memory %s: %d bytes are gone, no more than of one file: this proves nothing", policy, memory, lost)
+			t.Errorf("%s: %d bytes are gone, no more than of one file: this proves nothing", policy, lost)
 		}
 	}
-	check("buffer=64KiB,sync=never", "64MiB")
-	check("buffer=64KiB,sync=never", "2MiB")
-	check("buffer=4KiB,sync=never", "64MiB")
-	check("sync=never", "64MiB")
-}
-
-func TestTotalsOfWholeFilesStateNoLoss(t *testing.T) {
-	var object bytes.Buffer
-	args := []string{"write", "--out", filepath.Join(t.TempDir(), "{line}"), "--split", "--json"}
-	if err := runCommand(t.Context(), args, strings.NewReader("a\n"), &object, io.Discard); err != nil {
-		t.Fatal(err)
-	}
-	if strings.Contains(object.String(), "lost_when") {
-		t.Errorf("%s", object.String())
-	}
+	check("buffer=64KiB,sync=never")
+	check("buffer=4KiB,sync=never")
+	check("sync=never")
 }

@@ -3,11 +3,9 @@ package browser
 import (
 	"flag"
 	"fmt"
-	"html"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
@@ -71,39 +69,9 @@ func TestScreenshots(t *testing.T) {
 	keep("audit", filepath.Join(dir, "audit.html"), 1200, 760, nil, nil)
 	made("prove", "--level", "memory", "-o", "proof.jsonl")
 	keep("prove", report(t, filepath.Join(dir, "proof.jsonl")), 1440, 900, nil, nil)
-	keep("live", terminal(t, dir, "round 9/12", "bench", "--live", "--dir", ".", "--time", "8s", "--rounds", "12", "--writers", "1",
-		"--policy", "buffer=4KiB", "--policy", "buffer=64KiB", "--policy", "buffer=64KiB,flush=100ms,sync=1s", "--policy", "sync=group"), 880, 310, nil, nil)
 }
 
 // onPaper shows a page as it is printed, on A4 across without its margins.
 var onPaper = call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"})
 
 const paperWide, paperTall = 1046, 718 // pixels: 277 mm and 190 mm, of 96 to 25.4 mm
-
-// terminal runs the command on a terminal, and returns a page of the first screen that begins so.
-func terminal(t *testing.T, dir, begins string, args ...string) string {
-	t.Helper()
-	c := exec.Command("script", "--quiet", "--return", "--command", "stty cols 100 rows 24; "+command+" "+strings.Join(args, " "), "typescript")
-	c.Dir = dir
-	if out, err := c.CombinedOutput(); err != nil {
-		t.Skipf("script(1) of util-linux draws no terminal: %v: %s", err, out)
-	}
-	text, err := os.ReadFile(filepath.Join(dir, "typescript"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, screen := range strings.Split(string(text), "\x1b[H") {
-		if !strings.HasPrefix(screen, begins) {
-			continue
-		}
-		screen = strings.NewReplacer("\x1b[K", "", "\x1b[J", "", "\r", "").Replace(screen)
-		site := filepath.Join(dir, "terminal.html")
-		page := `<!doctype html><html lang="en"><meta charset="utf-8"><style>pre { font: inherit; margin: 0 } body { margin: 0; padding: 14px; background: #14191d; color: #dfe5e9; font: 14px/1.45 "DejaVu Sans Mono", monospace }</style><pre>` + html.EscapeString(screen) + "</pre>"
-		if err := os.WriteFile(site, []byte(page), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return site
-	}
-	t.Fatalf("no screen begins with %q", begins)
-	return ""
-}

@@ -438,12 +438,12 @@ func runnable(command string) string {
 		return command
 	}
 	switch {
-	case strings.HasPrefix(command, "holdfast bench") && !strings.Contains(command, "--list"):
+	case strings.HasPrefix(command, "holdfast bench"), strings.HasPrefix(command, "holdfast study lines"):
 		// Behind the flags and before what the shell does with the output.
 		end := min(strings.IndexAny(command+"|", "|>"), len(command))
 		flags := quickly
 		switch {
-		case strings.HasPrefix(command, "holdfast bench lines"):
+		case strings.HasPrefix(command, "holdfast study"):
 			flags += linesQuickly
 		case !strings.Contains(command, "--policy"):
 			flags += twoPolicies
@@ -500,7 +500,7 @@ func TestRunnableKeepsWhatIsShown(t *testing.T) {
 	check("holdfast bench --dir /var/lib", "holdfast bench --dir ."+quickly+twoPolicies)
 	check("holdfast bench -o a.jsonl | tail", "holdfast bench -o a.jsonl"+quickly+twoPolicies+" | tail")
 	check("holdfast bench --policy sync=group", "holdfast bench --policy sync=group"+quickly)
-	check("holdfast bench lines", "holdfast bench lines"+quickly+linesQuickly)
+	check("holdfast study lines", "holdfast study lines"+quickly+linesQuickly)
 	check("holdfast bench --help", "holdfast bench --help")
 	check("holdfast advise --for etcd --dir /var/lib", "holdfast advise --for etcd --dir ."+adviseQuickly)
 	check("holdfast advise --need 'loss<=1s' a.jsonl", "holdfast advise --need 'loss<=1s' a.jsonl")

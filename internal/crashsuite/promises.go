@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/fault"
+	"github.com/holdfast-go/holdfast/internal/crash/fault"
 )
 
 // sizes of the records of a short life: smaller than buffers and limits, as large, and larger.

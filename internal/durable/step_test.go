@@ -15,7 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/fault"
+	"github.com/holdfast-go/holdfast/internal/crash/fault"
 	"github.com/holdfast-go/holdfast/internal/keyed"
 	"github.com/holdfast-go/holdfast/internal/racetest"
 	"github.com/holdfast-go/holdfast/internal/sys"

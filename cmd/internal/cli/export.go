@@ -156,3 +156,48 @@ func placeText(info fs.FileInfo) string {
 	}
 	return "file"
 }
+
+// A File is ready to be written.
+type File struct {
+	Name string
+	Data []byte
+}
+
+// WriteDir makes the files in the directory that a flag names, and the directory if it does
+// not exist. If that fails, it removes what it has made.
+func WriteDir(flag, dir string, files []File) (err error) {
+	held, err := HoldDir(dir, 0o777)
+	switch {
+	case errors.Is(err, syscall.ENOTDIR):
+		return Misuse("choose a directory, or a name that is not taken", "%s %s: there is a file of that name, or above it", flag, dir)
+	case err != nil:
+		return Misuse("choose a directory that you may write to", "%s %s: %w", flag, dir, Cause(err))
+	}
+	written := 0
+	defer func() {
+		if err == nil {
+			err = held.Close()
+			return
+		}
+		for _, f := range files[:written] {
+			err = errors.Join(err, held.Remove(f.Name))
+		}
+		err = errors.Join(err, held.Undo())
+	}()
+	for _, f := range files { // before any is written: the pictures of a directory belong together
+		if _, err := held.Lstat(f.Name); err == nil {
+			return Misuse("choose another directory, or remove it first", "%s %s: %s exists in it, and nothing is overwritten", flag, dir, f.Name)
+		}
+	}
+	for _, f := range files {
+		err := WriteIn(held.Root, f.Name, flag, filepath.Join(dir, f.Name), func(w io.Writer) error {
+			_, err := w.Write(f.Data)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		written++
+	}
+	return nil
+}

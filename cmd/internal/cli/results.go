@@ -18,30 +18,29 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/holdfast-go/holdfast/cmd/internal/lab/all"
-	"github.com/holdfast-go/holdfast/cmd/internal/measure/curve"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/figure"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/report"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
 )
 
 // WriteReport writes in a format; without one a page to a file, else the table, all of it or
 // what is first of a study.
-func WriteReport(w io.Writer, run result.Run, format report.Format, toFile, whole bool) error {
+func WriteReport(w io.Writer, studies study.List, run result.Run, format report.Format, toFile, whole bool) error {
 	switch {
 	case format != "":
-		return report.Export(w, run, format)
+		return report.Export(w, studies, run, format)
 	case toFile:
-		return report.HTML(w, run, report.More{})
+		return report.HTML(w, studies, run, report.More{})
 	}
-	return WriteText(w, run, whole)
+	return WriteText(w, studies, run, whole)
 }
 
 // WriteText writes the table, as wide as the terminal and with the characters that the
 // locale has.
-func WriteText(w io.Writer, run result.Run, whole bool) error {
+func WriteText(w io.Writer, studies study.List, run result.Run, whole bool) error {
 	return WriteLocal(w, func(text io.Writer) error {
-		return report.TextWithin(text, run, Columns(w), whole)
+		return report.TextWithin(text, studies, run, Columns(w), whole)
 	})
 }
 
@@ -87,7 +86,7 @@ func PlotFlag(f *pflag.FlagSet, plot *bool) {
 
 // WriteCurves draws a run in text, as wide as the terminal.
 func WriteCurves(w io.Writer, run result.Run) error {
-	text, err := curve.Text(run, Columns(w))
+	text, err := curves(run, Columns(w))
 	if err != nil {
 		return err
 	}
@@ -113,23 +112,23 @@ func boundMemory() {
 
 // ReadResultsTo is ReadResults that hands each byte on as it is read.
 func ReadResultsTo(ctx context.Context, w io.Writer, name string, stdin io.Reader) (result.Run, error) {
-	return readMerged(ctx, w, name, stdin, result.MostTrials)
+	return readMost(ctx, w, name, stdin, result.MostTrials)
 }
 
 // ReadBeside is ReadResultsTo for results that are compared with others. The caller holds so many trials
 // already.
 func ReadBeside(ctx context.Context, w io.Writer, name string, stdin io.Reader, held int) (result.Run, error) {
-	run, err := readMerged(ctx, w, name, stdin, result.MostBeside-held)
+	run, err := readMost(ctx, w, name, stdin, result.MostTrials-held)
 	if errors.Is(err, result.ErrTooMany) {
 		err = Misuse("cut each file before the same round, and compare the parts below the same first lines",
-			"%s: results that are compared may have %d trials together, and there are more", name, result.MostBeside)
+			"%s: results that are compared may have %d trials together, and there are more", name, result.MostTrials)
 	}
 	return run, err
 }
 
-func readMerged(ctx context.Context, w io.Writer, name string, stdin io.Reader, most int) (result.Run, error) {
+func readMost(ctx context.Context, w io.Writer, name string, stdin io.Reader, most int) (result.Run, error) {
 	boundMemory()
-	return readResults(ctx, name, stdin, func(r io.Reader) (result.Run, error) { return result.ReadMerged(io.TeeReader(r, w), most) })
+	return readResults(ctx, name, stdin, func(r io.Reader) (result.Run, error) { return result.ReadMost(io.TeeReader(r, w), most) })
 }
 
 func readResults(ctx context.Context, name string, stdin io.Reader, read func(io.Reader) (result.Run, error)) (result.Run, error) {
@@ -226,7 +225,7 @@ func PlainRun(run result.Run) result.Run {
 }
 
 // oneLines is OneLine for every text in a value. Of each struct it has the fields with texts:
-// most fields of a million trials are numbers.
+// most fields of a trial are numbers.
 type oneLines map[reflect.Type][]int
 
 func (o oneLines) of(v reflect.Value) {
@@ -286,10 +285,4 @@ func CannotReport(name string, err error) error {
 	default:
 		return err
 	}
-}
-
-// IsStudy reports whether a run is of a study.
-func IsStudy(h result.Header) bool {
-	_, ok := all.Find(h.Study)
-	return ok
 }

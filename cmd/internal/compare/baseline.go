@@ -37,12 +37,27 @@ type Baseline struct {
 // AddFlags adds them.
 func (b *Baseline) AddFlags(f *pflag.FlagSet) {
 	b.threshold = stat.Band
-	f.Var(cli.Once("name", &b.Save, parseBaseline), "save-baseline", "keep the results under this name, in place of those kept before")
+	b.saveFlag(f)
 	f.Var(cli.Once("name", &b.Against, parseBaseline), "baseline", "compare with the results of this name; exit with 1 if a policy\ngot slower. Without flags that say what to measure, the same is\nmeasured again")
 	f.Var(cli.Once("program", &b.Program, cli.Given), "against", "run this other build of holdfast alternately with this one, round by\nround, and compare; exit with 1 if this one is slower (for CI;\ndefault: 4 policies, 1m)")
 	f.Var(cli.Once("percent", &b.threshold, cli.ParseShare("threshold")), "threshold", "the slowdown from which a policy has regressed (default: 5%)")
-	f.Var(cli.Once("dir", &b.dir, cli.Given), "baseline-dir", "the directory of the baselines (default: in the user's cache)")
+	b.dirFlag(f)
 	cli.InGroup(f, "Before and after", "save-baseline", "baseline", "against", "threshold", "baseline-dir")
+}
+
+// AddSaveFlags adds those that keep a run, and compare it with none.
+func (b *Baseline) AddSaveFlags(f *pflag.FlagSet) {
+	b.saveFlag(f)
+	b.dirFlag(f)
+	cli.InGroup(f, "Before and after", "save-baseline", "baseline-dir")
+}
+
+func (b *Baseline) saveFlag(f *pflag.FlagSet) {
+	f.Var(cli.Once("name", &b.Save, parseBaseline), "save-baseline", "keep the results under this name, in place of those kept before")
+}
+
+func (b *Baseline) dirFlag(f *pflag.FlagSet) {
+	f.Var(cli.Once("dir", &b.dir, cli.Given), "baseline-dir", "the directory of the baselines (default: in the user's cache)")
 }
 
 // Threshold is the slowdown from which a cell has regressed.
@@ -51,6 +66,9 @@ func (b *Baseline) Threshold() float64 { return b.threshold }
 // Prepare reads the baseline to compare with. Before anything is measured, it refuses a
 // baseline that could not be kept later. For a plan it writes nothing.
 func (b *Baseline) Prepare(isPlan bool) (err error) {
+	if b.Against != "" && b.Against == b.Save {
+		return cli.Misuse("give two names, or leave one out", "--baseline and --save-baseline both name %s, which a regression would overwrite", b.Save)
+	}
 	if b.Against != "" {
 		if b.Earlier, err = loadBaseline(b.dir, b.Against); err != nil {
 			return err
@@ -167,10 +185,13 @@ func loadBaseline(dir, name string) (result.Run, error) {
 	return run, nil
 }
 
-// Keep keeps a run under the name of Save. It writes a file beside the earlier run, syncs
+// Keep keeps a run under the name of Save, if there is one. It writes a file beside the earlier run, syncs
 // and renames it: a reader sees the earlier run or all of this one. It refuses a run that was
 // interrupted or failed, and then the earlier run stays.
 func (b *Baseline) Keep(run result.Run) error {
+	if b.Save == "" {
+		return nil
+	}
 	if run.Rounds() == 0 || run.End == nil || run.End.State == result.Interrupted || run.End.State == result.Failed {
 		return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("the run can't be the baseline %s: it did not come to its end", b.Save), Hint: "run it again"}
 	}

@@ -14,9 +14,6 @@ import (
 
 // TestComparedResultsHaveALimitTogether: the second is refused before all of it is read, so its damaged end is not seen.
 func TestComparedResultsHaveALimitTogether(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it reads six hundred thousand trials; not with -short")
-	}
 	dir := t.TempDir()
 	write := func(name string, trials int, end string) string {
 		var b bytes.Buffer
@@ -40,12 +37,12 @@ func TestComparedResultsHaveALimitTogether(t *testing.T) {
 			t.Errorf("%s beside %s: %v, want %q", a, b, err, want)
 		}
 	}
-	large := write("large.jsonl", result.MostBeside-10, "")
+	large := write("large.jsonl", result.MostTrials-10, "")
 	beside := New()
 	beside.SetContext(t.Context())
-	if _, err := readSide(beside, write("ten.jsonl", 10, ""), "", result.MostBeside-10); err != nil { // to compare so many takes long
+	if _, err := readSide(beside, write("ten.jsonl", 10, ""), "", result.MostTrials-10); err != nil { // to compare so many takes long
 		t.Error(err)
 	}
-	check(large, write("eleven.jsonl", 11, "damaged\n"), "eleven.jsonl: results that are compared may have 600000 trials together, and there are more")
-	check(write("more.jsonl", result.MostBeside+1, "damaged\n"), large, "more.jsonl: results that are compared may have 600000")
+	check(large, write("eleven.jsonl", 11, "damaged\n"), "eleven.jsonl: results that are compared may have 25000 trials together, and there are more")
+	check(write("more.jsonl", result.MostTrials+1, "damaged\n"), large, "more.jsonl: results that are compared may have 25000")
 }

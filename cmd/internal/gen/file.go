@@ -15,7 +15,6 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/internal/cli"
-	"github.com/holdfast-go/holdfast/cmd/internal/lab/datagen"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/probe"
 	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/internal/workdir"
@@ -329,7 +328,7 @@ func (g *generation) write(ctx context.Context, f *os.File, old fs.FileInfo, sho
 
 // fill writes the bytes, chunk by chunk, and returns how many were written.
 func (g *generation) fill(ctx context.Context, w io.Writer, show *cli.Progress) (done int64, err error) {
-	bytes := datagen.New(fillers()[g.kind], g.seed)
+	bytes := newFiller(g.kind, g.seed)
 	chunk := make([]byte, min(genChunk, int64(g.size)))
 	for left := int64(g.size); left > 0; left -= int64(len(chunk)) {
 		if err := ctx.Err(); err != nil {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -17,7 +18,6 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/internal/cli"
-	"github.com/holdfast-go/holdfast/cmd/internal/lab/datagen"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/humanize"
 )
 
@@ -47,13 +47,8 @@ const (
 // Kinds are the kinds of bytes.
 var Kinds = []genKind{genRandom, genSparse, genText, genZero}
 
-// fillers are the bytes of each kind.
-func fillers() map[genKind]datagen.Kind {
-	return map[genKind]datagen.Kind{genRandom: datagen.Random, genText: datagen.Text, genZero: datagen.Zero, genSparse: datagen.Zero}
-}
-
 func parseGenKind(text string) (genKind, error) {
-	if _, ok := fillers()[genKind(text)]; !ok {
+	if !slices.Contains(Kinds, genKind(text)) {
 		return "", fmt.Errorf("%q is no kind of bytes; use random, text, zero or sparse", text)
 	}
 	return genKind(text), nil

@@ -13,7 +13,6 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/internal/cli"
-	"github.com/holdfast-go/holdfast/cmd/internal/lab/datagen"
 	"github.com/holdfast-go/holdfast/internal/filetest"
 )
 
@@ -90,7 +89,7 @@ func TestGenWritesTheBytesOfItsSeed(t *testing.T) {
 	if err := genRun(t.Context(), []string{"gen", file, fmt.Sprint(len(want), "B"), "--seed", "7", "--quiet"}, nil, io.Discard, io.Discard); err != nil {
 		t.Fatal(err)
 	}
-	_, _ = datagen.New(datagen.Random, 7).ReadAt(want, 0) // the offset is not negative
+	_, _ = newFiller(genRandom, 7).ReadAt(want, 0) // the offset is not negative
 	if got, err := os.ReadFile(file); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("%d bytes, %v, are not the first %d of the seed", len(got), err, len(want))
 	}

@@ -15,7 +15,6 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/internal/cli"
-	"github.com/holdfast-go/holdfast/cmd/internal/lab/all"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/machine"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
@@ -96,7 +95,8 @@ type Place interface {
 	// Sweep, Study and Again prepare the trials: of policies, of a study, of an earlier run.
 	Sweep(ctx context.Context, of sweep.Sweep, c study.Choice, progress func(done, all int)) (trial.Matrix, result.Plan, error)
 	Study(of study.Study, c study.Choice) (trial.Matrix, result.Plan, []result.Missing, error)
-	Again(h result.Header, counting trial.Counting) (trial.Matrix, error)
+	// The earlier run may be of one of these studies.
+	Again(studies study.List, h result.Header, counting trial.Counting) (trial.Matrix, error)
 }
 
 // An Order is a place that is not yet made.
@@ -176,8 +176,8 @@ func (d directory) Study(of study.Study, c study.Choice) (trial.Matrix, result.P
 	return of.Prepare(d.ground, c)
 }
 
-func (d directory) Again(h result.Header, counting trial.Counting) (trial.Matrix, error) {
-	return all.Again(h, counting)
+func (d directory) Again(studies study.List, h result.Header, counting trial.Counting) (trial.Matrix, error) {
+	return sweep.Again(studies, h, counting)
 }
 
 // Missing implements [Place].
@@ -201,8 +201,8 @@ func (m *Volumes) Study(of study.Study, c study.Choice) (trial.Matrix, result.Pl
 }
 
 // Again implements [Place].
-func (m *Volumes) Again(h result.Header, counting trial.Counting) (trial.Matrix, error) {
-	return all.AgainOn(h, counting, m.sites)
+func (m *Volumes) Again(studies study.List, h result.Header, counting trial.Counting) (trial.Matrix, error) {
+	return sweep.AgainOn(studies, h, counting, m.sites)
 }
 
 // Packages are the Debian packages that these kinds need, each once; can says what is missing.

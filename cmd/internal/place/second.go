@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-go/holdfast/cmd/internal/cli"
-	"github.com/holdfast-go/holdfast/cmd/internal/lab/all"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
 )
 
 // secondCommand is the command that the program runs itself as, where a study
@@ -35,15 +35,15 @@ func ThisProgram(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// NewSecond is that command.
-func NewSecond() *cobra.Command {
+// NewSecond is that command, which knows these works.
+func NewSecond(roles map[string]study.Role) *cobra.Command {
 	return &cobra.Command{
 		Use:    secondCommand,
 		Short:  "do the work of a second process, for bench",
 		Hidden: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			// What it reports to the first process is bytes, and no text.
-			if err := all.RunSecond(cmd.Context(), args, cmd.InOrStdin(), cli.Bare(cmd.OutOrStdout())); err != nil {
+			if err := study.RunRole(cmd.Context(), roles, args, cmd.InOrStdin(), cli.Bare(cmd.OutOrStdout())); err != nil {
 				return cli.Misuse("bench calls this command itself", "%w", err)
 			}
 			return nil

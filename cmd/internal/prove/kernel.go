@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/internal/cli"
 	"github.com/holdfast-go/holdfast/cmd/internal/place"
+	"github.com/holdfast-go/holdfast/internal/crash"
 	"github.com/holdfast-go/holdfast/internal/crash/powercut"
-	"github.com/holdfast-go/holdfast/internal/crash/prove"
 )
 
 // insideKinds are judged in a started kernel if none is chosen.
@@ -31,7 +31,7 @@ func (p *proof) parseKernel(text string) (string, error) {
 }
 
 // inside are the options for a file system in the kernel that is started.
-func (p *proof) inside(o prove.Options, kind string) prove.Options {
+func (p *proof) inside(o crash.Options, kind string) crash.Options {
 	o.Room = func(ctx context.Context, args []string, order []byte, answers func(io.Reader) error) error {
 		return p.started.Start(ctx, place.Work{Dir: cmp.Or(p.Dir, os.TempDir()), Kind: kind, Args: append([]string{childCommand, "--"}, args...), Input: order, Output: answers})
 	}
@@ -56,7 +56,7 @@ func (p *proof) completeInside(ctx context.Context, policies []holdfast.Policy) 
 		}
 		lacking[kind] = err
 	}
-	p.Power = func(ctx context.Context, o prove.Options, most time.Duration) ([]*prove.Verdict, error) {
+	p.Power = func(ctx context.Context, o crash.Options, most time.Duration) ([]*crash.Verdict, error) {
 		o.Policies = policies
 		if !p.statesGiven {
 			o.States = powerStates
@@ -64,7 +64,7 @@ func (p *proof) completeInside(ctx context.Context, policies []holdfast.Policy) 
 		// A kernel has one CPU. That each file system has its own keeps the others' verdicts if one crashes it.
 		together := min(runtime.NumCPU(), len(kinds))
 		most = most * time.Duration(together) / time.Duration(len(kinds))
-		found := make([][]*prove.Verdict, len(kinds))
+		found := make([][]*crash.Verdict, len(kinds))
 		turn := make(chan bool, together)
 		var group sync.WaitGroup
 		for i, kind := range kinds {
@@ -90,11 +90,11 @@ func (p *proof) completeInside(ctx context.Context, policies []holdfast.Policy) 
 }
 
 // notKnown is the row of a file system that could not be judged, or not in full.
-func notKnown(kind string, err error) *prove.Verdict {
-	return &prove.Verdict{Level: prove.PowerCut, FS: kind, Workload: "plain", Policy: holdfast.EachDurable(), Control: "correct", Verdict: prove.NotKnown, Unknown: err.Error()}
+func notKnown(kind string, err error) *crash.Verdict {
+	return &crash.Verdict{Level: crash.PowerCut, FS: kind, Workload: "plain", Policy: holdfast.EachDurable(), Control: "correct", Verdict: crash.NotKnown, Unknown: err.Error()}
 }
 
 // kernelOf says whether a state was judged in the kernel that can be started.
-func (p *proof) kernelOf(v *prove.Verdict) bool {
+func (p *proof) kernelOf(v *crash.Verdict) bool {
 	return p.started != nil && v.Failure.Log != nil && v.FS == p.started.Name()+"-"+v.Failure.Log.FS
 }

@@ -13,7 +13,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,16 +24,17 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/internal/catalogue"
 	"github.com/holdfast-go/holdfast/cmd/internal/cli"
 	"github.com/holdfast-go/holdfast/cmd/internal/place"
+	"github.com/holdfast-go/holdfast/internal/crash"
 	"github.com/holdfast-go/holdfast/internal/crash/powercut"
-	"github.com/holdfast-go/holdfast/internal/crash/prove"
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
 // A proof is what the arguments of prove say.
 type proof struct {
-	prove.Options
+	crash.Options
 	output      string
 	replay      string
 	kinds       []string
@@ -56,7 +56,7 @@ func New(started place.Starter) *cobra.Command {
 	for six := range slices.Chunk(WorkloadNames(), 6) { // a line of six
 		names = append(names, strings.Join(six, ", "))
 	}
-	p := &proof{Options: prove.Options{States: 100_000, Time: 45 * time.Second}, started: started}
+	p := &proof{Options: crash.Options{States: 100_000, Time: 45 * time.Second}, started: started}
 	cmd := &cobra.Command{
 		Use: "prove [flags]",
 		Long: `Prove writes under each policy, crashes that again and again, and compares what is
@@ -114,7 +114,7 @@ func NewChild() *cobra.Command {
 		Short:  "do the work of a process that prove kills",
 		Hidden: true,
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := powercut.Process(args, prove.Options{Child: thisProgram}); err != nil {
+			if err := powercut.Process(args, crash.Options{Child: thisProgram, Workloads: catalogue.Workloads()}); err != nil {
 				return cli.Misuse("prove calls this command itself", "%w", err)
 			}
 			return nil
@@ -124,7 +124,7 @@ func NewChild() *cobra.Command {
 
 // WorkloadNames are those of --workload.
 func WorkloadNames() (names []string) {
-	for _, w := range prove.Workloads() {
+	for _, w := range catalogue.Workloads() {
 		if w.Control == "" {
 			names = append(names, w.Name)
 		}
@@ -132,8 +132,8 @@ func WorkloadNames() (names []string) {
 	return names
 }
 
-func parseWorkload(text string) (*prove.Workload, error) {
-	w := prove.Find(text)
+func parseWorkload(text string) (*crash.Workload, error) {
+	w := catalogue.Find(text)
 	if w == nil || w.Control != "" {
 		return nil, fmt.Errorf("%q is no workload; use %s", text, strings.Join(WorkloadNames(), ", "))
 	}
@@ -141,11 +141,11 @@ func parseWorkload(text string) (*prove.Workload, error) {
 }
 
 // allLevels stands for every level that there is.
-const allLevels prove.Level = "all"
+const allLevels crash.Level = "all"
 
-func parseLevel(text string) (prove.Level, error) {
-	level := prove.Level(text)
-	if level != allLevels && !slices.Contains(prove.Levels, level) {
+func parseLevel(text string) (crash.Level, error) {
+	level := crash.Level(text)
+	if level != allLevels && !slices.Contains(crash.Levels, level) {
 		return "", fmt.Errorf("%q is no level; use memory, kill, fault, hostile, power or all", text)
 	}
 	return level, nil
@@ -179,12 +179,12 @@ func (p *proof) run(cmd *cobra.Command) error {
 		}
 	}
 	if p.kernel != "" && len(p.Levels) == 0 {
-		p.Levels = []prove.Level{prove.PowerCut}
+		p.Levels = []crash.Level{crash.PowerCut}
 	}
-	if changed("cmd") && changed("states") && !slices.Contains(p.Levels, prove.PowerCut) {
+	if changed("cmd") && changed("states") && !slices.Contains(p.Levels, crash.PowerCut) {
 		return cli.Misuse("add --level power, or leave it out", "--states counts what level power judges of the program of --cmd")
 	}
-	for _, level := range []prove.Level{prove.Memory, prove.Hostile} {
+	for _, level := range []crash.Level{crash.Memory, crash.Hostile} {
 		if changed("cmd") && slices.Contains(p.Levels, level) {
 			return cli.Misuse("use --level kill, fault or power", "--level %s says nothing about the program of --cmd", level)
 		}
@@ -200,9 +200,9 @@ func (p *proof) run(cmd *cobra.Command) error {
 		p.Seed = rand.Uint64()
 	}
 	if changed("cmd") && len(p.Levels) == 0 {
-		p.Levels = []prove.Level{prove.Kill}
+		p.Levels = []crash.Level{crash.Kill}
 	} else if changed("cmd") && slices.Contains(p.Levels, allLevels) {
-		p.Levels = []prove.Level{prove.Kill, prove.Fault}
+		p.Levels = []crash.Level{crash.Kill, crash.Fault}
 	}
 	p.statesGiven = changed("states")
 	if p.All && !changed("time") && !changed("cmd") {
@@ -211,24 +211,24 @@ func (p *proof) run(cmd *cobra.Command) error {
 	if err := p.complete(cmd.Context(), cmd.ErrOrStderr()); err != nil {
 		return err
 	}
-	var verdicts []*prove.Verdict
+	var verdicts []*crash.Verdict
 	var err error
 	if changed("cmd") {
 		for _, level := range p.Levels {
-			var v *prove.Verdict
-			if err == nil && level == prove.PowerCut {
+			var v *crash.Verdict
+			if err == nil && level == crash.PowerCut {
 				o := p.Options
-				o.Levels, o.Workloads, o.Program = []prove.Level{level}, nil, &prove.Program{Command: p.command, Read: p.read}
-				var found []*prove.Verdict
-				found, err = prove.Prove(cmd.Context(), o)
+				o.Levels, o.Workloads, o.Program = []crash.Level{level}, catalogue.With(), &crash.Program{Command: p.command, Read: p.read}
+				var found []*crash.Verdict
+				found, err = crash.Prove(cmd.Context(), o)
 				verdicts = append(verdicts, found...)
 			} else if err == nil {
-				v, err = prove.Program{Command: p.command, Read: p.read, Dir: p.Dir, Time: min(p.Time, 10*time.Second), Seed: p.Seed, Level: level}.Prove(cmd.Context())
+				v, err = crash.Program{Command: p.command, Read: p.read, Dir: p.Dir, Time: min(p.Time, 10*time.Second), Seed: p.Seed, Level: level}.Prove(cmd.Context())
 				verdicts = append(verdicts, v)
 			}
 		}
 	} else {
-		verdicts, err = prove.Prove(cmd.Context(), p.Options)
+		verdicts, err = crash.Prove(cmd.Context(), p.Options)
 	}
 	if err != nil {
 		if cmd.Context().Err() != nil {
@@ -267,10 +267,10 @@ func (p *proof) hasRoom() error {
 // writesFit refuses a disk that the workloads could fill. What a program of --cmd takes is not known.
 func (p *proof) writesFit() error {
 	need := int64(16 << 20) // twice of what was seen of all that are run at a time
-	if slices.Contains(p.Workloads, prove.Find("copy-resume")) {
+	if slices.Contains(p.Workloads, catalogue.Find("copy-resume")) {
 		need += 3 * 32 << 20 // under three policies a file of 8 MiB, four times
 	}
-	if p.command != "" || !slices.ContainsFunc(p.Levels, func(l prove.Level) bool { return l != prove.Memory && l != prove.PowerCut }) {
+	if p.command != "" || !slices.ContainsFunc(p.Levels, func(l crash.Level) bool { return l != crash.Memory && l != crash.PowerCut }) {
 		return nil
 	}
 	dir := cmp.Or(p.Dir, os.TempDir())
@@ -297,30 +297,31 @@ func canOpen(count int) error {
 // complete fills in what was not given.
 func (p *proof) complete(ctx context.Context, stderr io.Writer) error {
 	if len(p.Levels) == 0 {
-		p.Levels = []prove.Level{allLevels}
+		p.Levels = []crash.Level{allLevels}
 	}
 	all := slices.Contains(p.Levels, allLevels)
 	if all {
-		p.Levels = slices.Clone(prove.Levels)
+		p.Levels = slices.Clone(crash.Levels)
 	}
-	lacking := map[prove.Level]string{prove.Kill: prove.CanKill}
-	if slices.Contains(p.Levels, prove.Fault) || slices.Contains(p.Levels, prove.Hostile) {
-		lacking[prove.Fault] = prove.CanSupervise(exec.Command("true"))
-		lacking[prove.Hostile] = lacking[prove.Fault]
+	lacking := map[crash.Level]string{crash.Kill: crash.CanKill}
+	if slices.Contains(p.Levels, crash.Fault) || slices.Contains(p.Levels, crash.Hostile) {
+		lacking[crash.Fault] = crash.CanSupervise(exec.Command("true"))
+		lacking[crash.Hostile] = lacking[crash.Fault]
 	}
 	for level, why := range lacking {
 		switch {
 		case why == "" || !slices.Contains(p.Levels, level):
 		case all:
 			cli.Say(stderr, "level %s is left out: %s", level, why)
-			p.Levels = slices.DeleteFunc(p.Levels, func(l prove.Level) bool { return l == level })
+			p.Levels = slices.DeleteFunc(p.Levels, func(l crash.Level) bool { return l == level })
 		default:
 			return cli.Misuse("use --level memory", "level %s can't be had: %s", level, why)
 		}
 	}
 	if len(p.Workloads) == 0 {
-		p.Workloads, p.Commands = prove.Workloads(), commandLines()
+		p.Workloads, p.Commands = catalogue.Workloads(), catalogue.Commands()
 	}
+	p.Workloads = catalogue.With(p.Workloads...)
 	if err := p.writesFit(); err != nil {
 		return err
 	}
@@ -336,7 +337,7 @@ func (p *proof) completePower(ctx context.Context, stderr io.Writer, all bool) e
 	if len(policies) == 0 {
 		policies = []holdfast.Policy{holdfast.Durable()} // level power: the others promise less at a power cut
 	}
-	if !slices.Contains(p.Levels, prove.PowerCut) {
+	if !slices.Contains(p.Levels, crash.PowerCut) {
 		if p.kinds != nil {
 			return cli.Misuse("add --level power", "--fs chooses what level power mounts, and that level is not run")
 		}
@@ -363,13 +364,13 @@ func (p *proof) completePower(ctx context.Context, stderr io.Writer, all bool) e
 	switch {
 	case len(here) > 0:
 	case all:
-		p.Levels = slices.DeleteFunc(p.Levels, func(l prove.Level) bool { return l == prove.PowerCut })
+		p.Levels = slices.DeleteFunc(p.Levels, func(l crash.Level) bool { return l == crash.PowerCut })
 	default:
 		return cli.Misuse("run as root, or use --level memory,kill", "level power can't be had")
 	}
 	mounted := slices.DeleteFunc(slices.Clone(here), func(kind string) bool { return kind == powercut.Model })
 	model := len(mounted) < len(here)
-	p.Power = func(ctx context.Context, o prove.Options, most time.Duration) (all []*prove.Verdict, err error) {
+	p.Power = func(ctx context.Context, o crash.Options, most time.Duration) (all []*crash.Verdict, err error) {
 		o.Policies = policies
 		if o.States = states; len(mounted) > 0 {
 			if !p.statesGiven {
@@ -381,7 +382,7 @@ func (p *proof) completePower(ctx context.Context, stderr io.Writer, all bool) e
 			all, err = powercut.Run(ctx, o, mounted, most)
 		}
 		if o.States = states; model && err == nil {
-			var more []*prove.Verdict
+			var more []*crash.Verdict
 			if o.Program != nil && !p.statesGiven {
 				o.States = programStates
 			}
@@ -436,7 +437,7 @@ func (p *proof) show(cmd *cobra.Command) error {
 		return cli.Misuse("run it twice", "--eio and --trace show different things")
 	case other != "":
 		return cli.Misuse("leave it out", "%s judges nothing, and takes no --%s", name, other)
-	case p.Levels != nil && !slices.Equal(p.Levels, []prove.Level{prove.PowerCut}):
+	case p.Levels != nil && !slices.Equal(p.Levels, []crash.Level{crash.PowerCut}):
 		return cli.Misuse("use --level power, or leave it out", "%s is of level power alone", name)
 	}
 	if slices.Contains(p.kinds, powercut.Model) {
@@ -451,7 +452,7 @@ func (p *proof) show(cmd *cobra.Command) error {
 	}
 	out := cmd.OutOrStdout()
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	o := prove.Options{Child: thisProgram, Dir: p.Dir}
+	o := crash.Options{Child: thisProgram, Dir: p.Dir}
 	if p.eio {
 		var refusals []powercut.Refusal
 		if refusals, err = powercut.ShowRefusals(cmd.Context(), o, kinds); len(refusals) > 0 {
@@ -482,38 +483,6 @@ func (p *proof) show(cmd *cobra.Command) error {
 	return nil
 }
 
-// commandLines are this program's own, which level fault gives failing calls.
-func commandLines() []*prove.Command {
-	var lines, old strings.Builder
-	splits, splitted := map[string]string{}, map[string]string{}
-	for i := range 40 {
-		line := fmt.Sprintf(`{"k":%d,"text":%q}`+"\n", i, strings.Repeat("x", i))
-		lines.WriteString(line)
-		splitted[fmt.Sprint(i)] = line
-		fmt.Fprintf(&old, "old line %d\n", i)
-		if i%2 == 0 {
-			splits[fmt.Sprint(i)] = old.String()
-		}
-	}
-	return []*prove.Command{
-		{Name: "cli-write", Input: strings.TrimSuffix(lines.String(), "\n"), After: map[string]string{"log": lines.String()}, Acks: true, Args: func(dir string) []string {
-			return []string{"write", "--out", filepath.Join(dir, "log"), "--policy", "sync=group", "--ack", "--quiet"}
-		}},
-		{Name: "cli-split", Input: lines.String(), Before: splits, After: splitted, Whole: true, Args: func(dir string) []string {
-			return []string{"write", "--out", filepath.Join(dir, "{k}"), "--split", "--mode", "replace", "--policy", "sync=group", "--quiet"}
-		}},
-		{Name: "cli-copy", Before: map[string]string{"from": lines.String(), "to": old.String()}, After: map[string]string{"to": lines.String()}, Whole: true, Args: func(dir string) []string {
-			return []string{"copy", filepath.Join(dir, "from"), filepath.Join(dir, "to"), "--policy", "atomic", "--quiet"}
-		}},
-		{Name: "cli-gen", Before: map[string]string{"old": old.String()}, Whole: true, Args: func(dir string) []string {
-			return []string{"gen", filepath.Join(dir, "new"), "300000", "--seed", "1", "--quiet"}
-		}},
-		{Name: "cli-gen-force", Before: map[string]string{"file": old.String()}, Whole: true, Args: func(dir string) []string {
-			return []string{"gen", filepath.Join(dir, "file"), "300000", "--seed", "1", "--force", "--quiet"}
-		}},
-	}
-}
-
 // powerStates is how many states are mounted for each workload and policy, and programStates how many
 // of the model the --read of a program reads.
 const (
@@ -526,21 +495,21 @@ func thisProgram(ctx context.Context, args ...string) *exec.Cmd {
 }
 
 // report prints the page of verdicts, and keeps the failing states.
-func (p *proof) report(stdout io.Writer, verdicts []*prove.Verdict) error {
-	var broken []*prove.Verdict
+func (p *proof) report(stdout io.Writer, verdicts []*crash.Verdict) error {
+	var broken []*crash.Verdict
 	unknown, noTime := 0, 0
 	for _, v := range verdicts {
 		switch v.Verdict {
-		case prove.NotKnown:
+		case crash.NotKnown:
 			unknown++
-		case prove.NoTime:
+		case crash.NoTime:
 			noTime++
 		}
 		if v.Failure != nil {
 			broken = append(broken, v)
 		}
 	}
-	if p.output == "" && slices.ContainsFunc(broken, func(v *prove.Verdict) bool { return v.Failure.Log != nil }) {
+	if p.output == "" && slices.ContainsFunc(broken, func(v *crash.Verdict) bool { return v.Failure.Log != nil }) {
 		f, err := os.CreateTemp("", "holdfast-proof-*.jsonl")
 		if err != nil {
 			return err
@@ -592,7 +561,7 @@ func (p *proof) report(stdout io.Writer, verdicts []*prove.Verdict) error {
 	return nil
 }
 
-func writeProof(w io.Writer, verdicts []*prove.Verdict) error {
+func writeProof(w io.Writer, verdicts []*crash.Verdict) error {
 	out := json.NewEncoder(w)
 	for _, v := range verdicts {
 		if err := out.Encode(v); err != nil {
@@ -602,7 +571,7 @@ func writeProof(w io.Writer, verdicts []*prove.Verdict) error {
 	return nil
 }
 
-func policyText(v *prove.Verdict) string {
+func policyText(v *crash.Verdict) string {
 	if v.Workload == "program" || strings.HasPrefix(v.Workload, "cli-") {
 		return "its own promise"
 	}
@@ -610,17 +579,17 @@ func policyText(v *prove.Verdict) string {
 }
 
 // page returns a table of verdicts for each level, no wider than the columns if it can.
-func page(verdicts []*prove.Verdict, columns int) string {
+func page(verdicts []*crash.Verdict, columns int) string {
 	w := new(strings.Builder)
-	shows := map[prove.Level]string{
-		prove.Memory:   "Power cuts and ends of the process, on a disk in memory:",
-		prove.PowerCut: "Power cuts of FS, which the kernel mounts again, several at a time:",
-		prove.Fault:    "Real processes; a system call fails, is short or late. A failed sync loses what it was to keep:",
-		prove.Hostile:  "Real processes that replace files, while others exchange their directory or try to read:",
-		prove.Kill:     "Real processes, killed. This shows the loss of their memory, and nothing of power cuts:",
+	shows := map[crash.Level]string{
+		crash.Memory:   "Power cuts and ends of the process, on a disk in memory:",
+		crash.PowerCut: "Power cuts of FS, which the kernel mounts again, several at a time:",
+		crash.Fault:    "Real processes; a system call fails, is short or late. A failed sync loses what it was to keep:",
+		crash.Hostile:  "Real processes that replace files, while others exchange their directory or try to read:",
+		crash.Kill:     "Real processes, killed. This shows the loss of their memory, and nothing of power cuts:",
 	}
 	for _, part := range partsOf(verdicts) {
-		var all prove.Tally
+		var all crash.Tally
 		var kills, faults int
 		var elapsed time.Duration
 		rows := [][]string{{"workload", "policy", "states", "acknowledged", "lost", "accepted and lost: most", "mean", "allowed", "torn", "order", "temporaries", "verdict"}}
@@ -640,13 +609,13 @@ func page(verdicts []*prove.Verdict, columns int) string {
 		}
 		fmt.Fprintf(w, "%s\n%s, ", tableText(rows, columns), cli.CountText(all.States, "state"))
 		switch part.level {
-		case prove.Kill:
+		case crash.Kill:
 			fmt.Fprintf(w, "%s, ", cli.CountText(int64(kills), "kill"))
-		case prove.Fault:
+		case crash.Fault:
 			fmt.Fprintf(w, "%s, ", cli.CountText(int64(faults), "fault"))
-		case prove.Hostile:
+		case crash.Hostile:
 			fmt.Fprintf(w, "%s, ", cli.CountText(int64(faults), "attack"))
-		case prove.PowerCut:
+		case crash.PowerCut:
 			if part.kind != powercut.Model {
 				fmt.Fprintf(w, "%s unmountable, ", cli.Grouped(all.Unmountable))
 			}
@@ -709,13 +678,13 @@ func widest(lines []string) (most int) {
 }
 
 // row is a verdict in the columns of the page.
-func row(v *prove.Verdict) []string {
+func row(v *crash.Verdict) []string {
 	t := v.Tally
 	verdict := string(v.Verdict)
 	switch {
-	case v.Control == "correct" && v.Verdict == prove.Held:
+	case v.Control == "correct" && v.Verdict == crash.Held:
 		verdict = "control: loses nothing"
-	case v.Control != "" && v.Verdict == prove.Held:
+	case v.Control != "" && v.Verdict == crash.Held:
 		verdict = "control: caught"
 	}
 	states := max(1, t.States)
@@ -726,13 +695,13 @@ func row(v *prove.Verdict) []string {
 	return []string{
 		v.Workload, policyText(v),
 		cli.Grouped(t.States), cli.Grouped(t.Acknowledged), cli.Grouped(t.Lost), extent(t.Most),
-		extent(prove.Extent{Records: t.Sum.Records / states, Bytes: t.Sum.Bytes / states, Age: t.Sum.Age / time.Duration(states)}),
+		extent(crash.Extent{Records: t.Sum.Records / states, Bytes: t.Sum.Bytes / states, Age: t.Sum.Age / time.Duration(states)}),
 		v.Allowed, cli.Grouped(t.TornTails), cli.Grouped(t.Disorder), temporaries, verdict,
 	}
 }
 
 // extent shows what was lost in records, bytes and time.
-func extent(x prove.Extent) string {
+func extent(x crash.Extent) string {
 	if x.Records == 0 {
 		return "0"
 	}
@@ -759,7 +728,7 @@ func (p *proof) again(ctx context.Context, stdout io.Writer) error {
 			return cli.Misuse(hint, "--replay %s: the file has no line %d", p.replay, number)
 		}
 	}
-	var v prove.Verdict
+	var v crash.Verdict
 	if err := json.Unmarshal(line, &v); err != nil {
 		return cli.Misuse("the file must be one of prove -o", "--replay %s: the line is no verdict: %w", p.replay, err)
 	}
@@ -772,8 +741,8 @@ func (p *proof) again(ctx context.Context, stdout io.Writer) error {
 		}
 		l.Program.Command, l.Program.Read = p.command, p.read
 	}
-	var violation *prove.Violation
-	o := prove.Options{Child: thisProgram, Dir: p.Dir}
+	var violation *crash.Violation
+	o := crash.Options{Child: thisProgram, Workloads: catalogue.Workloads(), Dir: p.Dir}
 	switch inside := p.kernelOf(&v); {
 	case inside && p.look != "":
 		return cli.Misuse("leave --look out", "--replay %s: the state is mounted in another kernel, where no command can look at it", p.replay)
@@ -781,12 +750,12 @@ func (p *proof) again(ctx context.Context, stdout io.Writer) error {
 		o = p.inside(o, v.Failure.Log.FS)
 	}
 	switch {
-	case v.Level == prove.PowerCut && v.Failure.Log != nil:
+	case v.Level == crash.PowerCut && v.Failure.Log != nil:
 		violation, err = powercut.Replay(ctx, o, v.Failure, p.look)
 	case p.look != "":
 		err = errors.New("--look: only a state of level power can be mounted")
 	default:
-		violation, err = v.Failure.Replay()
+		violation, err = v.Failure.Replay(o.Workloads)
 	}
 	if err != nil {
 		return cli.Misuse("choose another line", "--replay %s: %w", p.replay, err)

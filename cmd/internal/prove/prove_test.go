@@ -15,8 +15,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/internal/catalogue"
 	"github.com/holdfast-go/holdfast/cmd/internal/cli"
-	"github.com/holdfast-go/holdfast/internal/crash/prove"
+	"github.com/holdfast-go/holdfast/internal/crash"
 )
 
 // command runs prove, and returns what it printed and its exit code with the error's words.
@@ -99,11 +100,11 @@ func TestPageShowsWhatHeldAndItsControls(t *testing.T) {
 // TestPageFitsTheTerminal: a narrow page keeps what each verdict is of, and what was lost beside what was
 // allowed.
 func TestPageFitsTheTerminal(t *testing.T) {
-	v := &prove.Verdict{Level: prove.Memory, Workload: "liar-no-directory", Control: "liar", Policy: holdfast.Periodic(time.Second), Verdict: prove.Held}
+	v := &crash.Verdict{Level: crash.Memory, Workload: "liar-no-directory", Control: "liar", Policy: holdfast.Periodic(time.Second), Verdict: crash.Held}
 	v.Allowed = v.Policy.Loss().Power.String()
-	v.Tally = prove.Tally{States: 123_456, Acknowledged: 54_321, Lost: 17, Most: prove.Extent{Records: 2, Bytes: 3 << 10, Age: 4 * time.Millisecond}}
+	v.Tally = crash.Tally{States: 123_456, Acknowledged: 54_321, Lost: 17, Most: crash.Extent{Records: 2, Bytes: 3 << 10, Age: 4 * time.Millisecond}}
 	for _, columns := range []int{60, 100, 200} {
-		text := page([]*prove.Verdict{v}, columns)
+		text := page([]*crash.Verdict{v}, columns)
 		for line := range strings.Lines(text) {
 			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > columns {
 				t.Errorf("%d columns of %d: %s", n, columns, line)
@@ -120,22 +121,22 @@ func TestPageFitsTheTerminal(t *testing.T) {
 // TestManyVerdictsAreOnePage: all workloads at all levels under as many policies as a run has by default. A broken promise stands in its
 // place, and what was lost beside what was allowed to be.
 func TestManyVerdictsAreOnePage(t *testing.T) {
-	var verdicts []*prove.Verdict
-	for _, level := range prove.Levels {
-		for i, c := range (prove.Options{Workloads: prove.Workloads(), Levels: prove.Levels, Time: 45 * time.Second, Seed: 3}).Cells(level) {
+	var verdicts []*crash.Verdict
+	for _, level := range crash.Levels {
+		for i, c := range (crash.Options{Workloads: catalogue.Workloads(), Levels: crash.Levels, Time: 45 * time.Second, Seed: 3}).Cells(level) {
 			v := c.Verdict(level, 1)
-			v.Tally = prove.Tally{States: 2_000, Acknowledged: 300}
+			v.Tally = crash.Tally{States: 2_000, Acknowledged: 300}
 			if v.Allowed != "nothing" {
-				v.Tally.Most = prove.Extent{Records: 7, Bytes: 5 << 10, Age: 40 * time.Millisecond}
+				v.Tally.Most = crash.Extent{Records: 7, Bytes: 5 << 10, Age: 40 * time.Millisecond}
 			}
 			if v.Control == "" && i%9 == 0 {
-				v.Verdict = prove.NoTime
+				v.Verdict = crash.NoTime
 			}
 			verdicts = append(verdicts, v)
 		}
 	}
-	broken := verdicts[slices.IndexFunc(verdicts, func(v *prove.Verdict) bool { return v.Level == prove.Kill && v.Workload == "enqueue" })]
-	broken.Verdict, broken.Failure = prove.Broken, &prove.Failure{Words: "record 7 is gone"}
+	broken := verdicts[slices.IndexFunc(verdicts, func(v *crash.Verdict) bool { return v.Level == crash.Kill && v.Workload == "enqueue" })]
+	broken.Verdict, broken.Failure = crash.Broken, &crash.Failure{Words: "record 7 is gone"}
 	shown := func(p *proof) (string, int) {
 		var out, told bytes.Buffer
 		code := cli.Report(&told, p.report(&out, verdicts))
@@ -155,7 +156,7 @@ func TestManyVerdictsAreOnePage(t *testing.T) {
 			t.Errorf("%s is not in\n%s", want, text)
 		}
 	}
-	if text, _ = shown(&proof{Options: prove.Options{All: true}}); strings.Count(text, "\n") < len(verdicts) {
+	if text, _ = shown(&proof{Options: crash.Options{All: true}}); strings.Count(text, "\n") < len(verdicts) {
 		t.Errorf("--all shows less than %d verdicts:\n%s", len(verdicts), text)
 	}
 	for line := range strings.Lines(summary(verdicts, 60)) {
@@ -168,7 +169,7 @@ func TestManyVerdictsAreOnePage(t *testing.T) {
 // TestBrokenPromiseIsKeptAndReplayed takes a liar for a workload.
 func TestBrokenPromiseIsKeptAndReplayed(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	verdicts, err := prove.Prove(t.Context(), prove.Options{Policies: []holdfast.Policy{holdfast.Durable()}, Levels: []prove.Level{prove.Memory}, States: 1000})
+	verdicts, err := crash.Prove(t.Context(), crash.Options{Policies: []holdfast.Policy{holdfast.Durable()}, Workloads: catalogue.With(), Levels: []crash.Level{crash.Memory}, States: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,11 +177,11 @@ func TestBrokenPromiseIsKeptAndReplayed(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		p.output = filepath.Join(t.TempDir(), "proof.jsonl")
 	}
-	liar := verdicts[slices.IndexFunc(verdicts, func(v *prove.Verdict) bool { return v.Control == "lost" })]
+	liar := verdicts[slices.IndexFunc(verdicts, func(v *crash.Verdict) bool { return v.Control == "lost" })]
 	if liar.Workload != "liar-no-sync" || liar.Caught == nil {
 		t.Fatalf("%+v", liar)
 	}
-	liar.Control, liar.Verdict, liar.Failure = "", prove.Broken, liar.Caught
+	liar.Control, liar.Verdict, liar.Failure = "", crash.Broken, liar.Caught
 	var out, told bytes.Buffer
 	if code := cli.Report(&told, p.report(&out, verdicts)); code != cli.ExitNotMet || !strings.HasPrefix(told.String(), "holdfast: 1 promise broken\n") {
 		t.Errorf("exit code %d\n%s", code, told.String())
@@ -193,12 +194,12 @@ func TestBrokenPromiseIsKeptAndReplayed(t *testing.T) {
 	if code != cli.ExitNotMet || !strings.Contains(again, "c0: the file is neither the old nor the new one") {
 		t.Errorf("exit code %d\n%s%s", code, again, told2)
 	}
-	liar.Verdict = prove.NotKnown
+	liar.Verdict = crash.NotKnown
 	var refusal *cli.Refusal
 	if err := (&proof{output: filepath.Join(t.TempDir(), "x")}).report(io.Discard, verdicts); !errors.As(err, &refusal) || refusal.Code != cli.ExitNotKnown {
 		t.Errorf("a liar that is not caught: %v", err)
 	}
-	liar.Verdict, liar.Failure = prove.NoTime, nil
+	liar.Verdict, liar.Failure = crash.NoTime, nil
 	if err := (&proof{}).report(io.Discard, verdicts); !errors.As(err, &refusal) || refusal.Code != cli.ExitNotKnown || !strings.Contains(err.Error(), "--time was over") {
 		t.Errorf("a verdict for which there was no time: %v", err)
 	}

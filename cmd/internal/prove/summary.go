@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/cmd/internal/cli"
+	"github.com/holdfast-go/holdfast/internal/crash"
 	"github.com/holdfast-go/holdfast/internal/crash/powercut"
-	"github.com/holdfast-go/holdfast/internal/crash/prove"
 )
 
 // mostLines is how many lines the rows of all verdicts may take. Where they take more, a summary
@@ -18,12 +18,12 @@ const mostLines = 60
 
 // A part is what a table of the page is of: a level, and at level power a file system.
 type part struct {
-	level prove.Level
+	level crash.Level
 	kind  string
 }
 
 // partsOf are those of verdicts, in their order.
-func partsOf(verdicts []*prove.Verdict) (parts []part) {
+func partsOf(verdicts []*crash.Verdict) (parts []part) {
 	for _, v := range verdicts {
 		if p := (part{v.Level, v.FS}); !slices.Contains(parts, p) {
 			parts = append(parts, p)
@@ -33,7 +33,7 @@ func partsOf(verdicts []*prove.Verdict) (parts []part) {
 }
 
 // of returns the verdicts of a part for which want returns true.
-func (p part) of(verdicts []*prove.Verdict, want func(*prove.Verdict) bool) (found []*prove.Verdict) {
+func (p part) of(verdicts []*crash.Verdict, want func(*crash.Verdict) bool) (found []*crash.Verdict) {
 	for _, v := range verdicts {
 		if v.Level == p.level && v.FS == p.kind && want(v) {
 			found = append(found, v)
@@ -55,40 +55,40 @@ func (p part) crashes() string {
 	switch {
 	case p.kind == powercut.Model:
 		return "a model of what POSIX promises"
-	case p.level == prove.PowerCut:
+	case p.level == crash.PowerCut:
 		return "its disk, by power cuts"
 	}
-	return map[prove.Level]string{
-		prove.Memory: "a disk in memory", prove.Kill: "processes, by SIGKILL",
-		prove.Fault: "system calls of processes", prove.Hostile: "the directory, by strangers",
+	return map[crash.Level]string{
+		crash.Memory: "a disk in memory", crash.Kill: "processes, by SIGKILL",
+		crash.Fault: "system calls of processes", crash.Hostile: "the directory, by strangers",
 	}[p.level]
 }
 
 // summary is one page of many verdicts: what each level judged, what of each workload, and what each
 // policy lost beside what it allows.
-func summary(verdicts []*prove.Verdict, columns int) string {
+func summary(verdicts []*crash.Verdict, columns int) string {
 	levels := [][]string{{"level", "states", "acknowledged", "lost", "controls", "what is crashed"}}
 	matrix := [][]string{{"states"}}
 	var names []string
 	parts, some := partsOf(verdicts), false
 	for _, p := range parts {
 		matrix[0] = append(matrix[0], p.name())
-		var all prove.Tally
-		for _, v := range p.of(verdicts, func(v *prove.Verdict) bool { return v.Control == "" }) {
+		var all crash.Tally
+		for _, v := range p.of(verdicts, func(v *crash.Verdict) bool { return v.Control == "" }) {
 			all.Add(v.Tally)
 			if !slices.Contains(names, v.Workload) {
 				names = append(names, v.Workload)
 			}
 		}
-		correct := p.of(verdicts, func(v *prove.Verdict) bool { return v.Control == "correct" })
-		liars := p.of(verdicts, func(v *prove.Verdict) bool { return v.Control != "" && v.Control != "correct" })
+		correct := p.of(verdicts, func(v *crash.Verdict) bool { return v.Control == "correct" })
+		liars := p.of(verdicts, func(v *crash.Verdict) bool { return v.Control != "" && v.Control != "correct" })
 		levels = append(levels, []string{p.name(), cli.Grouped(all.States), cli.Grouped(all.Acknowledged), cli.Grouped(all.Lost),
 			held(correct) + " held, " + held(liars) + " caught", p.crashes()})
 	}
 	for _, name := range names {
 		row := []string{name}
 		for _, p := range parts {
-			text := judged(p.of(verdicts, func(v *prove.Verdict) bool { return v.Control == "" && v.Workload == name }))
+			text := judged(p.of(verdicts, func(v *crash.Verdict) bool { return v.Control == "" && v.Workload == name }))
 			some = some || strings.HasSuffix(text, "*")
 			row = append(row, text)
 		}
@@ -111,10 +111,10 @@ func summary(verdicts []*prove.Verdict, columns int) string {
 }
 
 // held counts the verdicts that are as they must be, of how many.
-func held(verdicts []*prove.Verdict) string {
+func held(verdicts []*crash.Verdict) string {
 	n := 0
 	for _, v := range verdicts {
-		if v.Verdict == prove.Held {
+		if v.Verdict == crash.Held {
 			n++
 		}
 	}
@@ -122,9 +122,9 @@ func held(verdicts []*prove.Verdict) string {
 }
 
 // judged is what verdicts of a workload come to: the worst of them, or the states in which it held.
-func judged(verdicts []*prove.Verdict) string {
+func judged(verdicts []*crash.Verdict) string {
 	var states int64
-	count := map[prove.Known]int{}
+	count := map[crash.Known]int{}
 	for _, v := range verdicts {
 		states += v.Tally.States
 		count[v.Verdict]++
@@ -132,18 +132,18 @@ func judged(verdicts []*prove.Verdict) string {
 	switch {
 	case len(verdicts) == 0:
 		return "-"
-	case count[prove.Broken] > 0:
+	case count[crash.Broken] > 0:
 		return "BROKEN"
-	case count[prove.NotKnown] > 0:
+	case count[crash.NotKnown] > 0:
 		return "not known"
-	case count[prove.NoTime] == len(verdicts):
+	case count[crash.NoTime] == len(verdicts):
 		return "no time"
 	}
 	text := cli.Grouped(states)
 	if states >= 10_000 {
 		text = cli.Grouped(states/1000) + "k"
 	}
-	if count[prove.NoTime] > 0 {
+	if count[crash.NoTime] > 0 {
 		text += "*"
 	}
 	return text
@@ -153,12 +153,12 @@ func judged(verdicts []*prove.Verdict) string {
 const mostLosses = 4
 
 // losses shows what crashes of one kind took of what had been accepted, where they took something, beside what is allowed.
-func losses(verdicts []*prove.Verdict, power bool, columns int) string {
+func losses(verdicts []*crash.Verdict, power bool, columns int) string {
 	type kind struct{ policy, allowed string }
 	var kinds []kind
-	lost := map[kind]prove.Extent{}
+	lost := map[kind]crash.Extent{}
 	for _, v := range verdicts {
-		if v.Control != "" || v.Tally.Most.Records == 0 || power != (v.Level == prove.Memory || v.Level == prove.PowerCut) {
+		if v.Control != "" || v.Tally.Most.Records == 0 || power != (v.Level == crash.Memory || v.Level == crash.PowerCut) {
 			continue
 		}
 		k := kind{policyText(v), v.Allowed}
@@ -166,7 +166,7 @@ func losses(verdicts []*prove.Verdict, power bool, columns int) string {
 			kinds = append(kinds, k)
 		}
 		x, more := lost[k], v.Tally.Most
-		lost[k] = prove.Extent{Records: max(x.Records, more.Records), Bytes: max(x.Bytes, more.Bytes), Age: max(x.Age, more.Age)}
+		lost[k] = crash.Extent{Records: max(x.Records, more.Records), Bytes: max(x.Bytes, more.Bytes), Age: max(x.Age, more.Age)}
 	}
 	if len(kinds) == 0 {
 		return ""

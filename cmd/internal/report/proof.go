@@ -14,7 +14,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/cmd/internal/cli"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/page"
-	"github.com/holdfast-go/holdfast/internal/crash/prove"
+	"github.com/holdfast-go/holdfast/internal/crash"
 )
 
 // A full proof has some hundreds of verdicts, and each may have a whole log.
@@ -24,7 +24,7 @@ const (
 )
 
 // readProof reads the verdicts that prove -o has kept.
-func readProof(name string) (verdicts []prove.Verdict, err error) {
+func readProof(name string) (verdicts []crash.Verdict, err error) {
 	const hint = "verdicts are made by holdfast prove -o proof.jsonl"
 	text, err := os.ReadFile(name)
 	switch {
@@ -34,7 +34,7 @@ func readProof(name string) (verdicts []prove.Verdict, err error) {
 		return nil, cli.Misuse("choose a file that you may read", "--proof %s: %w", name, cli.Cause(err))
 	}
 	for d := json.NewDecoder(bytes.NewReader(text)); ; {
-		var v prove.Verdict
+		var v crash.Verdict
 		err := d.Decode(&v)
 		if errors.Is(err, io.EOF) && len(verdicts) > 0 {
 			return verdicts, nil
@@ -59,14 +59,14 @@ func isProof(name string) bool {
 		return false
 	}
 	defer f.Close()
-	var v prove.Verdict
+	var v crash.Verdict
 	return json.NewDecoder(io.LimitReader(f, mostVerdict)).Decode(&v) == nil && isVerdict(v)
 }
 
-func isVerdict(v prove.Verdict) bool { return v.Level != "" && v.Workload != "" && v.Verdict != "" }
+func isVerdict(v crash.Verdict) bool { return v.Level != "" && v.Workload != "" && v.Verdict != "" }
 
 // proofHTML writes the page of verdicts alone.
-func proofHTML(w io.Writer, file string, verdicts []prove.Verdict) error {
+func proofHTML(w io.Writer, file string, verdicts []crash.Verdict) error {
 	s := proofPage(file, verdicts)
 	p := page.Page{Title: "holdfast: prove", Question: "What do crashes take of what was written, beside what each policy allows?", Answer: s.Answer}
 	s.Answer = nil
@@ -75,7 +75,7 @@ func proofHTML(w io.Writer, file string, verdicts []prove.Verdict) error {
 }
 
 // levelTable sums up the verdicts of each level, and of each file system at level power. Those of controls are counted apart.
-func levelTable(verdicts []prove.Verdict) page.Table {
+func levelTable(verdicts []crash.Verdict) page.Table {
 	t := page.Table{Name: "levels", Head: []string{"level", "verdicts", "held", "states", "acknowledged", "of these lost", "controls that hold", "liars caught"}}
 	var levels []string
 	for _, v := range verdicts {
@@ -84,7 +84,7 @@ func levelTable(verdicts []prove.Verdict) page.Table {
 		}
 	}
 	for _, level := range levels {
-		var all prove.Tally
+		var all crash.Tally
 		count, held := map[string]int{}, map[string]int{} // by what a control must show; of a verdict that is ""
 		for _, v := range verdicts {
 			if levelOf(v) != level {
@@ -94,7 +94,7 @@ func levelTable(verdicts []prove.Verdict) page.Table {
 			if of != "" && of != "correct" {
 				of = "liar"
 			}
-			if count[of]++; v.Verdict == prove.Held {
+			if count[of]++; v.Verdict == crash.Held {
 				held[of]++
 			}
 			if of == "" {
@@ -108,25 +108,25 @@ func levelTable(verdicts []prove.Verdict) page.Table {
 	return t
 }
 
-func levelOf(v prove.Verdict) string { return strings.TrimSpace(string(v.Level) + " " + v.FS) }
+func levelOf(v crash.Verdict) string { return strings.TrimSpace(string(v.Level) + " " + v.FS) }
 
 // proofPage shows verdicts: the story of what failed, and what each promise allows beside what was lost.
-func proofPage(file string, verdicts []prove.Verdict) page.Section {
+func proofPage(file string, verdicts []crash.Verdict) page.Section {
 	t := page.Table{
 		Name: "verdicts", Filter: 3,
 		Head: []string{"workload", "level", "policy", "verdict", "states", "acknowledged", "of these lost", "lost at most: records", "bytes", "age", "allowed",
 			"lost in the mean", "torn", "order", "temporaries", "unmountable", "seed"},
 	}
 	s := page.Section{Title: "What was proven", Text: "Each promise beside what was lost in all crashes that were tried. A verdict is of these crashes, and of no others."}
-	var all prove.Tally
-	count := map[prove.Known]int{}
+	var all crash.Tally
+	count := map[crash.Known]int{}
 	for i, v := range verdicts {
 		verdict := string(v.Verdict)
 		switch {
 		case v.Control == "":
 			count[v.Verdict]++
 			all.Add(v.Tally)
-		case v.Verdict != prove.Held:
+		case v.Verdict != crash.Held:
 			verdict = "control: " + verdict
 		case v.Control == "correct":
 			verdict = "control: loses nothing"
@@ -138,7 +138,7 @@ func proofPage(file string, verdicts []prove.Verdict) page.Section {
 			promise = "its own promise"
 		}
 		level, number, mean := levelOf(v), cli.Grouped, max(1, v.Tally.States)
-		t.Rows = append(t.Rows, page.Row{Marked: v.Verdict == prove.Broken, Cells: oneLines(
+		t.Rows = append(t.Rows, page.Row{Marked: v.Verdict == crash.Broken, Cells: oneLines(
 			v.Workload, level, promise, verdict, number(v.Tally.States), number(v.Tally.Acknowledged), number(v.Tally.Lost),
 			number(v.Tally.Most.Records), number(v.Tally.Most.Bytes), v.Tally.Most.Age.Round(time.Microsecond).String(), v.Allowed,
 			fmt.Sprintf("%d records, %d B, %v", v.Tally.Sum.Records/mean, v.Tally.Sum.Bytes/mean, (v.Tally.Sum.Age/time.Duration(mean)).Round(time.Microsecond)),
@@ -159,11 +159,11 @@ func proofPage(file string, verdicts []prove.Verdict) page.Section {
 			s.Answer = append(s.Answer, cli.OneLine(story))
 		}
 	}
-	said := fmt.Sprintf("%s held", cli.CountText(int64(count[prove.Held]), "promise"))
+	said := fmt.Sprintf("%s held", cli.CountText(int64(count[crash.Held]), "promise"))
 	for _, of := range []struct {
-		known prove.Known
+		known crash.Known
 		text  string
-	}{{prove.Broken, "%s, %d broken"}, {prove.NotKnown, "%s, %d not known"}, {prove.NoTime, "%s, and for %d there was no time"}} {
+	}{{crash.Broken, "%s, %d broken"}, {crash.NotKnown, "%s, %d not known"}, {crash.NoTime, "%s, and for %d there was no time"}} {
 		if n := count[of.known]; n > 0 {
 			said = fmt.Sprintf(of.text, said, n)
 		}

@@ -23,7 +23,7 @@ func TestVerdictsHaveAPageOfTheirOwn(t *testing.T) {
 	}
 	run := func(args ...string) (string, int) {
 		var out, told bytes.Buffer
-		code := cli.Report(&told, cli.Run(t.Context(), New(), args, strings.NewReader(""), &out, &told))
+		code := cli.Report(&told, cli.Run(t.Context(), New(nil), args, strings.NewReader(""), &out, &told))
 		return out.String() + told.String(), code
 	}
 	if told, code := run(proof); code != cli.ExitUsage || !strings.Contains(told, "verdicts of prove") || !strings.Contains(told, "hint: add -o proof.html") {

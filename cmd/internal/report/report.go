@@ -7,27 +7,29 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-go/holdfast/cmd/internal/cli"
-	"github.com/holdfast-go/holdfast/cmd/internal/lab/all"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/advise"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/figure"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/page"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/report"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/stat"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
 )
 
 // A reporting is what the command line says.
 type reporting struct {
-	all, plot                     bool
-	output, fio, timings, figures string
-	extract                       string // the page whose results are wanted
-	proof                         string // the file of prove's verdicts that the page shows too
-	need                          advise.Need
-	format                        report.Format
+	studies              study.List // of which the results may be
+	all, plot            bool
+	output, fio, figures string
+	extract              string // the page whose results are wanted
+	proof                string // the file of prove's verdicts that the page shows too
+	need                 advise.Need
+	format               report.Format
 }
 
 const reportLong = `Report reads the results that bench has kept with -o and prints the same table
@@ -47,17 +49,15 @@ docs/results.md describes the results and what is exported.
 With --emit-fio it also writes a job file for fio, with what fio can't express
 said in it; with --emit-fio - it writes the job instead of the table.
 
-With --figures it draws instead, as SVG into a directory: of a run of policies cost
-against loss, and of a run of the study copy the published pictures with a page of
-all. It also draws these from CSV files such as ext4_results.csv, several at once,
-and of the name published the document's own figures; docs/figures.md has more.
+With --figures it draws instead, as SVG into a directory, what the policies cost
+against what a power cut takes. holdfast study figures draws the study copy.
 
 Results of a run that was interrupted or killed are shown as far as they go, and
 marked. The file - is the standard input.`
 
-// New is the command.
-func New() *cobra.Command {
-	var r reporting
+// New is the command. It shows results of these studies, and of sweeps.
+func New(studies study.List) *cobra.Command {
+	r := reporting{studies: studies}
 	cmd := &cobra.Command{
 		Use:  "report results.jsonl... [flags]",
 		Long: reportLong,
@@ -66,7 +66,7 @@ func New() *cobra.Command {
 		Args: r.args,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if r.figures != "" {
-				return r.draw(cmd, args)
+				return r.draw(cmd, args[0])
 			}
 			if r.extract != "" {
 				return r.unpack(cmd.OutOrStdout())
@@ -88,16 +88,15 @@ func New() *cobra.Command {
 	cli.AllFlag(cmd.Flags(), &r.all)
 	cli.PlotFlag(cmd.Flags(), &r.plot)
 	cli.ExportFlag(cmd.Flags(), &r.format, "write for programs")
-	cmd.Flags().Var(cli.Once("dir", &r.timings, cli.Given), "csv", csvHelp)
 	cli.FioFlag(cmd.Flags(), &r.fio)
-	cmd.Flags().Var(cli.Once("dir", &r.figures, cli.Given), "figures", "draw cost against loss, or the pictures of the study copy, in this directory")
+	cmd.Flags().Var(cli.Once("dir", &r.figures, cli.Given), "figures", "draw cost against loss, a picture for each load, in this directory")
 	cli.InGroup(cmd.Flags(), "The page", "need", "proof", "extract")
 	return cmd
 }
 
 // verdicts writes the page of a file of verdicts.
 func (r *reporting) verdicts(stdout io.Writer, name string) error {
-	if r.output == "" || r.format != "" || r.fio != "" || r.timings != "" || r.need != nil || r.proof != "" || r.plot {
+	if r.output == "" || r.format != "" || r.fio != "" || r.need != nil || r.proof != "" || r.plot {
 		return cli.Misuse("add -o proof.html, and no flag for results", "%s has the verdicts of prove, which stand on a page", name)
 	}
 	all, err := readProof(name)
@@ -119,16 +118,13 @@ func notPages() map[string]string {
 	}
 }
 
-// args wants one results file, or with --figures any number of files.
+// args wants one results file, or for a page several.
 func (r *reporting) args(_ *cobra.Command, args []string) error {
-	if r.figures != "" && len(args) > 0 {
-		return nil
-	}
 	if r.extract != "" {
 		switch {
 		case len(args) > 0:
 			return cli.Misuse("for instance: holdfast report --extract report.html -o results.jsonl", "--extract names the page, and %s is one file more", args[0])
-		case r.figures != "" || r.format != "" || r.fio != "" || r.timings != "" || r.need != nil || r.proof != "":
+		case r.figures != "" || r.format != "" || r.fio != "" || r.need != nil || r.proof != "":
 			return cli.Misuse("extract first, and give the results to a command of their own", "--extract gives results back as they are, and takes no other flag than -o")
 		}
 		return nil
@@ -136,10 +132,10 @@ func (r *reporting) args(_ *cobra.Command, args []string) error {
 	if instead, ok := notPages()[filepath.Ext(r.output)]; ok && r.format == "" {
 		return cli.Misuse(instead, "-o %s: it would be a page of HTML", r.output)
 	}
-	if i := slices.IndexFunc(args, isCSV); i >= 0 {
-		return cli.Misuse("add --figures DIRECTORY to draw it", "report prints results of holdfast, and %s is a table of times", args[i])
+	if i := slices.IndexFunc(args, func(name string) bool { return strings.EqualFold(filepath.Ext(name), ".csv") }); i >= 0 {
+		return cli.Misuse("holdfast study figures draws it", "report prints results of holdfast, and %s is a table of times", args[i])
 	}
-	if len(args) > 1 && r.output != "" && r.format == "" && r.fio == "" && r.timings == "" && r.need == nil && r.proof == "" {
+	if len(args) > 1 && r.output != "" && r.format == "" && r.fio == "" && r.need == nil && r.proof == "" {
 		return nil
 	}
 	if len(args) != 1 {
@@ -148,11 +144,39 @@ func (r *reporting) args(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-func (r *reporting) draw(cmd *cobra.Command, args []string) error {
-	if r.output != "" || r.format != "" || r.fio != "" || r.timings != "" {
-		return cli.Misuse("draw by a command of its own", "--figures draws into a directory, and -o, --export, --csv and --emit-fio write something else")
+// draw draws a run of policies.
+func (r *reporting) draw(cmd *cobra.Command, name string) error {
+	if r.output != "" || r.format != "" || r.fio != "" {
+		return cli.Misuse("draw by a command of its own", "--figures draws into a directory, and -o, --export and --emit-fio write something else")
 	}
-	return drawFigures(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr(), r.figures, args)
+	run, err := cli.ReadResults(cmd.Context(), name, cmd.InOrStdin())
+	if err != nil {
+		return err
+	}
+	if study.Is(run.Header) {
+		return cli.Misuse("holdfast study figures draws the study copy", "%s: --figures draws policies, and this is a run of the study %s", name, run.Header.Study)
+	}
+	return drawCostLoss(cmd.OutOrStdout(), r.figures, name, run)
+}
+
+// drawCostLoss draws what policies cost against what a power cut takes, for each load.
+func drawCostLoss(stdout io.Writer, dir, name string, run result.Run) error {
+	pictures, err := costLoss(run)
+	if err != nil {
+		return cli.CannotReport(name, err)
+	}
+	if len(pictures) == 0 {
+		return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("%s: there is nothing to draw", name), Hint: "give results of holdfast bench without --rate"}
+	}
+	var files []cli.File
+	for _, p := range pictures {
+		files = append(files, cli.File{Name: p.name + ".svg", Data: []byte(p.plot.Document())})
+	}
+	if err := cli.WriteDir("--figures", dir, files); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(stdout, "%s has %s of cost against loss\n", dir, cli.CountText(int64(len(files)), "picture"))
+	return err
 }
 
 func (r *reporting) run(cmd *cobra.Command, name string) error {
@@ -187,17 +211,14 @@ func (r *reporting) run(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
-	if r.need != nil && (cli.IsStudy(run.Header) || len(run.FileSystems()) > 0) {
-		return cli.Misuse("leave it out, or give results of policies on one file system", "--need: the results are of %s, and a need is judged by policies on one file system", run.Header.Study)
-	}
-	if err := all.Known(run.Header); err != nil {
+	if err := r.studies.Known(run.Header); err != nil {
 		return cli.Misuse("use the holdfast that made it", "%s: %w", name, err)
 	}
-	if r.fio != "" && cli.IsStudy(run.Header) {
-		return cli.Misuse("leave it out, or give the results of a run without a study's name", "--emit-fio: fio has no job for the study %s", run.Header.Study)
+	if r.need != nil && (study.Is(run.Header) || len(run.FileSystems()) > 0) {
+		return cli.Misuse("leave it out, or give results of policies on one file system", "--need: the results are of %s, and a need is judged by policies on one file system", run.Header.Study)
 	}
-	if err := writeTimings(r.timings, run); err != nil {
-		return err
+	if r.fio != "" && study.Is(run.Header) {
+		return cli.Misuse("leave it out, or give the results of a run without a study's name", "--emit-fio: fio has no job for the study %s", run.Header.Study)
 	}
 	if err := cli.EmitFio(cmd.OutOrStdout(), r.fio, run); err != nil || r.fio == "-" && r.output == "" {
 		return cli.CannotReport(name, err)
@@ -205,9 +226,9 @@ func (r *reporting) run(cmd *cobra.Command, name string) error {
 	return cli.CannotReport(name, cli.WriteOut(cmd.OutOrStdout(), r.output, func(w io.Writer) error {
 		if r.output != "" && r.format == "" {
 			more.Results = []page.Results{pack.Results(resultsName(name))}
-			return report.HTML(w, run, more)
+			return report.HTML(w, r.studies, run, more)
 		}
-		err := cli.WriteReport(w, run, r.format, r.output != "", r.all)
+		err := cli.WriteReport(w, r.studies, run, r.format, r.output != "", r.all)
 		if err == nil && r.plot {
 			err = cli.WriteCurves(w, run)
 		}

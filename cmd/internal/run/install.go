@@ -25,11 +25,11 @@ type installer struct {
 
 // installMissing installs the packages that --fs and --kernel need and that are not
 // there, if --install was given.
-func (b *benchmark) installMissing(cmd *cobra.Command) error {
-	if !b.install {
+func (w *Where) installMissing(cmd *cobra.Command) error {
+	if !w.Install {
 		return nil
 	}
-	packages := b.missingPackages(cmd.Context())
+	packages := w.missingPackages(cmd.Context())
 	if len(packages) == 0 {
 		return nil
 	}
@@ -37,13 +37,13 @@ func (b *benchmark) installMissing(cmd *cobra.Command) error {
 }
 
 // missingPackages are those that would help, in order, each once.
-func (b *benchmark) missingPackages(ctx context.Context) []string {
-	for _, k := range b.kernels {
-		if k.Name() == b.kernel {
-			return k.Packages(ctx, b.fs)
+func (w *Where) missingPackages(ctx context.Context) []string {
+	for _, k := range w.kernels {
+		if k.Name() == w.Kernel {
+			return k.Packages(ctx, w.Kinds)
 		}
 	}
-	return place.Packages(b.fs, volume.Kind.Can)
+	return place.Packages(w.Kinds, volume.Kind.Can)
 }
 
 // install runs apt-get, and prints its output.

@@ -10,13 +10,14 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/internal/cli"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
 	"github.com/holdfast-go/holdfast/cmd/internal/place"
 )
 
 // tellPlan shows what would be measured, as far as that is known without the
 // calibration, and writes nothing to the disk.
-func (b *benchmark) tellPlan(w io.Writer, cells []result.Cell, plan result.Plan, seed uint64, order place.Order) error {
-	if err := place.IsDir(b.dir); err != nil {
+func (r *Flags) tellPlan(w io.Writer, c study.Choice, cells []result.Cell, plan result.Plan, seed uint64, order place.Order) error {
+	if err := place.IsDir(r.Dir); err != nil {
 		return err
 	}
 	var text strings.Builder
@@ -36,7 +37,7 @@ func (b *benchmark) tellPlan(w io.Writer, cells []result.Cell, plan result.Plan,
 	for _, m := range o.Missing {
 		fmt.Fprintf(w, "\nnot run: %s: %s\n", m.Cell, m.Why)
 	}
-	number, where := len(cells), cli.OneLine(b.dir)
+	number, where := len(cells), cli.OneLine(r.Dir)
 	if o.Number() > 0 {
 		where += o.Text()
 		if !o.Again {
@@ -44,7 +45,7 @@ func (b *benchmark) tellPlan(w io.Writer, cells []result.Cell, plan result.Plan,
 		}
 	}
 	fmt.Fprintf(w, "\nin %s: %s\n", where, planText(number, plan, seed))
-	if text := b.untimedText(); text != "" {
+	if text := untimedText(c); text != "" {
 		fmt.Fprintln(w, text)
 	}
 	_, err := fmt.Fprintln(w, "nothing was written: this is a plan only")
@@ -56,11 +57,11 @@ func (b *benchmark) tellPlan(w io.Writer, cells []result.Cell, plan result.Plan,
 
 // untimedText says that a run does not end when its time is up, because the rounds were
 // given too.
-func (s *selection) untimedText() string {
-	if s.rounds == 0 || s.budget == 0 || s.steady {
+func untimedText(c study.Choice) string {
+	if c.Rounds == 0 || c.Budget == 0 || c.Steady {
 		return ""
 	}
-	return fmt.Sprintf("--rounds %d: all are run, however long it takes; --time %v sizes the trials and does not end the run", s.rounds, s.budget)
+	return fmt.Sprintf("--rounds %d: all are run, however long it takes; --time %v sizes the trials and does not end the run", c.Rounds, c.Budget)
 }
 
 func planSweep(w io.Writer, cells []result.Cell) {

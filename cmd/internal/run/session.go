@@ -24,20 +24,19 @@ import (
 	"github.com/holdfast-go/holdfast/internal/workdir"
 )
 
-// A session is one run on one ground: it prints the plan and the progress, keeps
+// A Session is one run on one ground: it prints the plan and the progress, keeps
 // the results, and has at last what was measured.
-type session struct {
+type Session struct {
 	stderr io.Writer
 	ground *trial.WorkDir
 	dir    string // as the user gave it
-	place  place.Place
+	Place  place.Place
 	subject
 	counts
 	results
 	show  *cli.Progress
 	shown int  // the last round that was shown
 	told  bool // the first figures
-	live  *following
 	clock clock
 }
 
@@ -53,16 +52,16 @@ type counts struct {
 
 // Results are what was measured, and the file that keeps it.
 type results struct {
-	run       result.Run
+	Run       result.Run
 	output    string   // the results file, or empty
-	outputDir *os.Root // the directory to make it in; nil: that of its path
+	OutputDir *os.Root // the directory to make it in; nil: that of its path
 	file      *result.File
 }
 
-// newSession begins a session that counts system calls by tracepoints if it can.
-func newSession(stderr io.Writer, ground *trial.WorkDir, dir, output string) *session {
-	s := &session{
-		stderr: stderr, ground: ground, place: (&place.Volumes{}).In(ground), dir: dir, results: results{output: output},
+// New begins a session that counts system calls by tracepoints if it can.
+func New(stderr io.Writer, ground *trial.WorkDir, dir, output string) *Session {
+	s := &Session{
+		stderr: stderr, ground: ground, Place: (&place.Volumes{}).In(ground), dir: dir, results: results{output: output},
 		counts: counts{unseen: trial.TracepointsUnseen()}, show: cli.NewProgress(stderr, false), shown: -1,
 	}
 	if s.unseen == "" {
@@ -75,7 +74,7 @@ func newSession(stderr io.Writer, ground *trial.WorkDir, dir, output string) *se
 
 // sayBeside names the directories of other runs beside the ground, live or stale. It does
 // not name a directory that no run has made.
-func (s *session) sayBeside(all []trial.Neighbour) {
+func (s *Session) sayBeside(all []trial.Neighbour) {
 	var stale, alive, foreign []string
 	for _, n := range all {
 		var others *workdir.ForeignError
@@ -89,88 +88,94 @@ func (s *session) sayBeside(all []trial.Neighbour) {
 		}
 	}
 	if len(stale) > 0 {
-		s.say("beside it is %s, which looks like the files of a killed run; holdfast volumes --clean %q removes such", cli.FirstOf(stale), filepath.Dir(stale[0]))
+		s.Say("beside it is %s, which looks like the files of a killed run; holdfast volumes --clean %q removes such", cli.FirstOf(stale), filepath.Dir(stale[0]))
 	}
 	if len(alive) > 0 {
-		s.say("beside it a run goes on and disturbs this one, in %s", cli.FirstOf(alive))
+		s.Say("beside it a run goes on and disturbs this one, in %s", cli.FirstOf(alive))
 	}
 	if len(foreign) > 0 {
-		s.say("beside it is %s of another user, of a run that goes on and disturbs this one, or left by one that was killed", cli.FirstOf(foreign))
+		s.Say("beside it is %s of another user, of a run that goes on and disturbs this one, or left by one that was killed", cli.FirstOf(foreign))
 	}
 }
 
-// measure plans the chosen sweep, prints the plan, and runs it. What was measured is in
-// run, also with an error.
-func (s *session) measure(ctx context.Context, of sweep.Sweep, c study.Choice) error {
-	s.name, s.question = of.Name, of.Question
-	s.say("calibrating with short runs in %s on %s", s.ground.Dir(), s.place.Names())
+// Measure plans the chosen sweep, prints the plan, and runs it. What was measured is in
+// Run, also with an error.
+func (s *Session) Measure(ctx context.Context, of sweep.Sweep, c study.Choice) error {
 	c.Counting = s.counting
-	matrix, plan, err := s.place.Sweep(ctx, of, c, s.showProbing)
-	s.show.Clear()
+	matrix, plan, err := s.Calibrate(ctx, of, c)
 	if err != nil {
 		return err
 	}
 	if err := s.trace(ctx, matrix); err != nil {
 		return err
 	}
-	h := s.header(matrix, plan)
+	h := s.Header(matrix, plan)
 	if len(h.FileSystems) > 0 {
-		h.Settings, h.Missing = c.Settings(), s.place.Missing()
+		h.Settings, h.Missing = c.Settings(), s.Place.Missing()
 	}
 	s.sayMissing(h.Missing)
 	return s.begin(ctx, h, matrix)
 }
 
+// Calibrate plans the chosen sweep with short runs.
+func (s *Session) Calibrate(ctx context.Context, of sweep.Sweep, c study.Choice) (trial.Matrix, result.Plan, error) {
+	s.name, s.question = of.Name, of.Question
+	s.Say("calibrating with short runs in %s on %s", s.ground.Dir(), s.Place.Names())
+	matrix, plan, err := s.Place.Sweep(ctx, of, c, s.showProbing)
+	s.show.Clear()
+	return matrix, plan, err
+}
+
 // showProbing follows the calibration, on a terminal alone.
-func (s *session) showProbing(done, all int) {
+func (s *Session) showProbing(done, all int) {
 	s.show.Steps("calibrating", done, all)
 	if done+1 == all {
 		s.show.Clear()
 	}
 }
 
-// study plans a study, prints the plan, and runs it.
-func (s *session) study(ctx context.Context, of study.Study, c study.Choice) error {
+// Study plans a study, prints the plan, and runs it.
+func (s *Session) Study(ctx context.Context, of study.Study, c study.Choice) error {
 	s.name, s.question = of.Name, of.Question
 	c.Counting = s.counting
-	matrix, plan, missing, err := s.place.Study(of, c)
+	matrix, plan, missing, err := s.Place.Study(of, c)
 	if err != nil {
-		s.run.Header.Missing = missing
+		s.Run.Header.Missing = missing
 		return err
 	}
 	s.sayMissing(missing)
-	h := s.header(matrix, plan)
+	h := s.Header(matrix, plan)
 	h.Settings, h.Missing = c.Settings(), missing
 	return s.begin(ctx, h, matrix)
 }
 
-func (s *session) sayMissing(missing []result.Missing) {
+func (s *Session) sayMissing(missing []result.Missing) {
 	for _, m := range study.MissingByReason(missing) {
-		s.say("not run: %s", m)
+		s.Say("not run: %s", m)
 	}
 }
 
 // again makes the matrix of an earlier run, and counts its system calls where that needs
 // a run of its own. A study needs none: the kernel counts its reads and writes in every
 // trial.
-func (s *session) again(ctx context.Context, h result.Header, uncounted bool) (trial.Matrix, error) {
+func (s *Session) again(ctx context.Context, studies study.List, h result.Header, uncounted bool) (trial.Matrix, error) {
 	s.name, s.question = h.Study, h.Question
-	matrix, err := s.place.Again(h, s.counting)
+	matrix, err := s.Place.Again(studies, h, s.counting)
 	if err != nil {
 		return matrix, &cli.Refusal{Code: cli.ExitCannot, Err: err, Hint: "use the holdfast that made the results, or run the study anew"}
 	}
-	if cli.IsStudy(h) || !uncounted {
+	if study.Is(h) || !uncounted {
 		return matrix, nil
 	}
 	return matrix, s.trace(ctx, matrix)
 }
 
 // begin makes the results file and runs the matrix.
-func (s *session) begin(ctx context.Context, h result.Header, m trial.Matrix) (err error) {
-	s.run.Header = h
+func (s *Session) begin(ctx context.Context, h result.Header, m trial.Matrix) (err error) {
+	s.Run.Header = h
 	switch {
-	case s.outputDir != nil:
-		s.file, err = result.CreateIn(s.outputDir, filepath.Base(s.output), h)
+	case s.OutputDir != nil:
+		s.file, err = result.CreateIn(s.OutputDir, filepath.Base(s.output), h)
 	case s.output != "":
 		s.file, err = result.Create(s.output, h)
 	}
@@ -180,25 +185,41 @@ func (s *session) begin(ctx context.Context, h result.Header, m trial.Matrix) (e
 	return s.execute(ctx, m)
 }
 
-// resume goes on with the unfinished run of the output file.
-func (s *session) resume(ctx context.Context, earlier result.Run) (err error) {
-	matrix, err := s.again(ctx, earlier.Header, !allCounted(earlier))
+// Resume goes on with the unfinished run of the output file.
+func (s *Session) Resume(ctx context.Context, studies study.List, earlier result.Run) (err error) {
+	matrix, err := s.again(ctx, studies, earlier.Header, !allCounted(earlier))
 	if err != nil {
 		return err
 	}
 	r := result.Resumption{Program: cli.Program(), StartedAt: now(), WorkDir: s.ground.Name(), Machine: machine.Read(s.dir)}
-	s.run, s.file, err = result.Resume(s.output, r, func(now result.Run) bool { return reflect.DeepEqual(cli.PlainRun(now), earlier) })
+	s.Run, s.file, err = result.Resume(s.output, r, func(now result.Run) bool { return reflect.DeepEqual(cli.PlainRun(now), earlier) })
 	if err != nil {
 		return fmt.Errorf("--resume: %w", err)
 	}
-	s.run.Resumed, s.run.End = append(s.run.Resumed, r), nil
-	s.run.Torn, s.run.TornAt = false, 0
+	s.Run.Resumed, s.Run.End = append(s.Run.Resumed, r), nil
+	s.Run.Torn, s.Run.TornAt = false, 0
 	matrix.Whole, matrix.Before = earlier.Rounds(), earlier.LastRound()
 	if matrix.Limit > 0 {
 		matrix.Limit = max(1, matrix.Limit-earlier.Spent())
 	}
-	s.say("going on in %s on %s after %d whole rounds of %d", s.ground.Dir(), s.place.Names(), matrix.Whole, matrix.Rounds)
+	s.Say("going on in %s on %s after %d whole rounds of %d", s.ground.Dir(), s.Place.Names(), matrix.Whole, matrix.Rounds)
 	return s.execute(ctx, matrix)
+}
+
+// Repeat runs the plan of an earlier run again: the same cells with the same
+// records, in the same order. The run may be of one of these studies.
+func (s *Session) Repeat(ctx context.Context, studies study.List, h result.Header) error {
+	matrix, err := s.again(ctx, studies, h, true)
+	if err != nil {
+		return err
+	}
+	if err := s.Place.Need(h.Plan); err != nil {
+		return err
+	}
+	s.Say("repeating a run in %s on %s", s.ground.Dir(), s.Place.Names())
+	again := s.Header(matrix, h.Plan)
+	again.Settings, again.Missing = h.Settings, h.Missing
+	return s.begin(ctx, again, matrix)
 }
 
 // allCounted reports whether each cell that is traced has its counts.
@@ -212,15 +233,15 @@ func allCounted(run result.Run) bool {
 }
 
 // execute runs the matrix and ends the results.
-func (s *session) execute(ctx context.Context, m trial.Matrix) error {
-	plan := s.run.Header.Plan
+func (s *Session) execute(ctx context.Context, m trial.Matrix) error {
+	plan := s.Run.Header.Plan
 	if plan.Width > 0 {
-		m.Settled = func() bool { _, ok := figure.Settled(s.run, plan.Width); return ok }
+		m.Settled = func() bool { _, ok := figure.Settled(s.Run, plan.Width); return ok }
 	}
-	s.say("plan: %s", planText(len(m.Cells), plan, m.Seed))
+	s.Say("plan: %s", planText(len(m.Cells), plan, m.Seed))
 	s.clock = clock{begun: time.Now()}
 	blocks := &sweep.Blocks{Matrix: m}
-	if !cli.IsStudy(s.run.Header) && plan.Preset != study.PresetQuick { // which looks for larger differences
+	if !study.Is(s.Run.Header) && plan.Preset != study.PresetQuick { // which looks for larger differences
 		blocks = sweep.InBlocks(m, s.ground, s.control)
 	}
 	_, stop, err := blocks.Matrix.Run(ctx, s.ground, s)
@@ -228,9 +249,9 @@ func (s *session) execute(ctx context.Context, m trial.Matrix) error {
 		err = closeErr
 	}
 	s.show.Clear()
-	e := result.End{State: result.Complete, Rounds: s.run.Rounds(), Elapsed: time.Since(s.clock.begun), ClockJump: s.clock.jump}
+	e := result.End{State: result.Complete, Rounds: s.Run.Rounds(), Elapsed: time.Since(s.clock.begun), ClockJump: s.clock.jump}
 	if plan.Width > 0 {
-		e.Width, _ = figure.Settled(s.run, plan.Width)
+		e.Width, _ = figure.Settled(s.Run, plan.Width)
 	}
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -240,8 +261,8 @@ func (s *session) execute(ctx context.Context, m trial.Matrix) error {
 	case stop == trial.AtLimit:
 		e.State = result.OutOfTime
 	}
-	s.say("%s", endText(e, plan))
-	s.run.End = &e
+	s.Say("%s", endText(e, plan))
+	s.Run.End = &e
 	if s.file == nil {
 		return err
 	}
@@ -272,19 +293,19 @@ func endText(e result.End, plan result.Plan) string {
 	return done + ": " + string(e.State)
 }
 
-// host is the session as its place sees it.
-func (s *session) host() place.Host {
-	return place.Host{Dir: s.dir, WorkDir: s.ground, Say: s.say, Kept: s.kept}
+// Host is the session as its place sees it.
+func (s *Session) Host() place.Host {
+	return place.Host{Dir: s.dir, WorkDir: s.ground, Say: s.Say, Kept: s.kept}
 }
 
-func (s *session) say(format string, args ...any) {
+func (s *Session) Say(format string, args ...any) {
 	s.show.Clear() // the bar may stand there
 	cli.Say(s.stderr, format, args...)
 }
 
 func now() time.Time { return time.Now().UTC().Truncate(time.Second) }
 
-func (s *session) header(m trial.Matrix, plan result.Plan) result.Header {
+func (s *Session) Header(m trial.Matrix, plan result.Plan) result.Header {
 	dir, err := filepath.Abs(s.dir)
 	if err != nil {
 		dir = s.dir
@@ -297,28 +318,19 @@ func (s *session) header(m trial.Matrix, plan result.Plan) result.Header {
 	for _, c := range m.Cells {
 		h.Cells = append(h.Cells, c.Cell)
 	}
-	h.FileSystems = s.place.Described(h.Machine)
+	h.FileSystems = s.Place.Described(h.Machine)
 	return h
 }
 
 // Begin and Done make the session a trial.Watcher.
-func (s *session) Begin(step trial.Step) {
-	if s.live != nil {
-		s.live.draw(stepText(step))
-		return
-	}
-	s.showStep(step)
-}
+func (s *Session) Begin(step trial.Step) { s.showStep(step) }
 
-func (s *session) Done(t result.Trial) error {
+func (s *Session) Done(t result.Trial) error {
 	s.clock.look()
 	if t.Round == 0 && t.SystemCalls == nil {
 		t.SystemCalls = s.traced[t.Cell]
 	}
-	s.run.Trials = append(s.run.Trials, &t)
-	if s.live != nil {
-		s.live.done(s.run.Header, t)
-	}
+	s.Run.Trials = append(s.Run.Trials, &t)
 	if s.file == nil {
 		return nil
 	}
@@ -329,8 +341,8 @@ func (s *session) Done(t result.Trial) error {
 }
 
 // control keeps what a round began with.
-func (s *session) control(c result.Control) error {
-	s.run.Controls = append(s.run.Controls, c)
+func (s *Session) control(c result.Control) error {
+	s.Run.Controls = append(s.Run.Controls, c)
 	if s.file == nil {
 		return nil
 	}
@@ -369,8 +381,8 @@ type outputError struct{ err error }
 func (e *outputError) Error() string { return "-o: " + e.err.Error() }
 func (e *outputError) Unwrap() error { return e.err }
 
-// refuse gives an error of the run its exit code and its hint.
-func (s *session) refuse(err error) error {
+// Refuse gives an error of the run its exit code and its hint.
+func (s *Session) Refuse(err error) error {
 	var content *trial.ContentError
 	var room *trial.RoomError
 	var cache *trial.CacheError
@@ -382,8 +394,8 @@ func (s *session) refuse(err error) error {
 	case errors.As(err, &refused):
 		return err
 	case errors.Is(err, context.Canceled):
-		when := fmt.Sprintf("after %d of %d rounds", s.run.Rounds(), s.run.Header.Plan.Rounds)
-		if s.run.Rounds() == 0 {
+		when := fmt.Sprintf("after %d of %d rounds", s.Run.Rounds(), s.Run.Header.Plan.Rounds)
+		if s.Run.Rounds() == 0 {
 			when = "before the first round was done"
 		}
 		hint := "give -o results.jsonl to keep what is measured until then"
@@ -400,7 +412,7 @@ func (s *session) refuse(err error) error {
 		return &cli.Refusal{Code: cli.ExitNotMet, Err: err, Hint: "this must not happen on a sound disk; please report it together with the file system and kernel"}
 	case errors.As(err, &cache):
 		return &cli.Refusal{Code: cli.ExitCannot, Err: err, Hint: hintCache}
-	case errors.As(err, &output) && len(s.run.Trials) == 0:
+	case errors.As(err, &output) && len(s.Run.Trials) == 0:
 		return &cli.Refusal{Code: cli.ExitCannot, Err: err, Hint: "give a new file in a directory that you may write to, on a disk with some room"}
 	case errors.As(err, &output):
 		return &cli.Refusal{Code: cli.ExitCannot, Err: err, Hint: s.kept("free some space where the results are")}
@@ -416,8 +428,8 @@ func (s *session) refuse(err error) error {
 const hintCache = "--cache try-cold measures anyhow and reports how much stayed, --cache drop empties the whole page cache (root)"
 
 // kept adds to a hint where the results are.
-func (s *session) kept(hint string) string {
-	if s.file == nil || len(s.run.Trials) == 0 {
+func (s *Session) kept(hint string) string {
+	if s.file == nil || len(s.Run.Trials) == 0 {
 		return hint
 	}
 	return hint + "; what was measured is in " + s.output + ", and --resume goes on"
@@ -425,11 +437,11 @@ func (s *session) kept(hint string) string {
 
 // showStep shows the next trial: on a terminal each, else the first one of each round. It
 // writes between trials, off the clock.
-func (s *session) showStep(step trial.Step) {
+func (s *Session) showStep(step trial.Step) {
 	if step.Round == 1 && !s.told {
 		s.told = true
-		if text := firstFigures(s.run); text != "" {
-			s.say("%s", text)
+		if text := firstFigures(s.Run); text != "" {
+			s.Say("%s", text)
 		}
 	}
 	if s.show.IsTerminal {
@@ -480,4 +492,16 @@ func firstFigures(run result.Run) string {
 	}
 	return fmt.Sprintf("first figures, of one short trial each: a record takes from %s (%v) to %s (%v), %s",
 		study.Duration(least), cheapest.Policy, study.Duration(most), dearest.Policy, cli.CountText(int64(load.Writers), "writer"))
+}
+
+// stepText is the line for a trial. The arms of a study have names.
+func stepText(s trial.Step) string {
+	left, cell := s.Left.Round(time.Second).String(), s.Cell.Name
+	if s.Open {
+		left = "≤" + left
+	}
+	if s.Cell.Group == "" {
+		cell = fmt.Sprintf("%d x %v", s.Cell.Writers, s.Cell.Policy)
+	}
+	return fmt.Sprintf("round %d/%d, %s left, %s", s.Round, max(s.Round, s.Rounds), left, cell)
 }

@@ -69,9 +69,9 @@ func TestRefusalsOfARun(t *testing.T) {
 	defer ground.Close()
 	check := func(err error, code int, hint string) {
 		t.Helper()
-		s := &session{ground: ground}
+		s := &Session{ground: ground}
 		var r *cli.Refusal
-		if got := s.refuse(err); !errors.As(got, &r) || r.Code != code || !strings.HasPrefix(r.Hint, hint) || !strings.Contains(r.Error(), err.Error()) && code != cli.ExitInterrupted {
+		if got := s.Refuse(err); !errors.As(got, &r) || r.Code != code || !strings.HasPrefix(r.Hint, hint) || !strings.Contains(r.Error(), err.Error()) && code != cli.ExitInterrupted {
 			t.Errorf("%v: refused with %v, %+v", err, got, r)
 		}
 	}
@@ -85,7 +85,7 @@ func TestRefusalsOfARun(t *testing.T) {
 	check(fmt.Errorf("cell, round 1: %w", syscall.EFBIG), cli.ExitCannot, "the file system, or ulimit -f, allows no file as large as that")
 	check(errors.New("cell, round 1: no reason"), cli.ExitCannot, "nothing was written but in a directory of its own")
 	check(context.Canceled, cli.ExitInterrupted, "give -o results.jsonl")
-	if err := (&session{ground: ground}).refuse(nil); err != nil {
+	if err := (&Session{ground: ground}).Refuse(nil); err != nil {
 		t.Error(err)
 	}
 }

@@ -16,17 +16,17 @@ import (
 func TestMessagesBeginALine(t *testing.T) {
 	t.Setenv("TERM", "xterm")
 	controller, terminal := terminaltest.Open(t, 100)
-	s := &session{stderr: terminal, show: cli.NewProgress(terminal, false)}
-	s.run.Header.Cells = []result.Cell{
+	s := &Session{stderr: terminal, show: cli.NewProgress(terminal, false)}
+	s.Run.Header.Cells = []result.Cell{
 		{Name: "each", Policy: holdfast.EachDurable(), Writers: 1},
 		{Name: "none", Policy: holdfast.Unbuffered(), Writers: 1},
 	}
-	s.showStep(trial.Step{Trial: 2, Trials: 8, Cell: s.run.Header.Cells[1]})
+	s.showStep(trial.Step{Trial: 2, Trials: 8, Cell: s.Run.Header.Cells[1]})
 	for i, cell := range []string{"each", "none"} {
-		s.run.Trials = append(s.run.Trials, &result.Trial{Cell: cell, Measurement: result.Measurement{Records: 1, Write: time.Duration(i+1) * time.Microsecond}})
+		s.Run.Trials = append(s.Run.Trials, &result.Trial{Cell: cell, Measurement: result.Measurement{Records: 1, Write: time.Duration(i+1) * time.Microsecond}})
 	}
-	s.showStep(trial.Step{Round: 1, Trial: 3, Trials: 8, Cell: s.run.Header.Cells[0]})
-	s.say("the end")
+	s.showStep(trial.Step{Round: 1, Trial: 3, Trials: 8, Cell: s.Run.Header.Cells[0]})
+	s.Say("the end")
 	var shown []byte
 	for piece := make([]byte, 4096); !bytes.HasSuffix(shown, []byte("the end\r\n")); {
 		n, err := controller.Read(piece)

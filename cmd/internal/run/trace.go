@@ -24,13 +24,13 @@ const traceCommand = "count-system-calls"
 // trace counts the system calls of the matrix's cells under ptrace, if they can't
 // be counted in this process. Where that can't be done either, the run goes on
 // without, and says why.
-func (s *session) trace(ctx context.Context, m trial.Matrix) error {
+func (s *Session) trace(ctx context.Context, m trial.Matrix) error {
 	if s.counting != trial.NotCounting || runtime.GOOS != "linux" {
 		return nil
 	}
-	s.say("counting system calls under ptrace, in a run that is not timed")
+	s.Say("counting system calls under ptrace, in a run that is not timed")
 	counts := map[string]*result.SystemCalls{}
-	for _, g := range s.place.Sites() {
+	for _, g := range s.Place.Sites() {
 		var all []result.Cell
 		for _, c := range m.Cells {
 			if c.FileSystem == g.FileSystem {

@@ -15,14 +15,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-go/holdfast/cmd/internal/cli"
-	"github.com/holdfast-go/holdfast/cmd/internal/web"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
 )
 
 // anyPort is the address of --listen without a choice: this machine alone, and a port that is free.
 const anyPort = "127.0.0.1:0"
 
-// New is the command.
-func New() *cobra.Command {
+// New is the command. It shows results of these studies, and of sweeps.
+func New(studies study.List) *cobra.Command {
 	listen := anyPort
 	cmd := &cobra.Command{
 		Use: "serve [directory] [flags]",
@@ -55,7 +55,7 @@ exit code is then 0.`,
 			if len(args) > 0 {
 				dir = args[0]
 			}
-			return run(cmd, dir, listen)
+			return run(cmd, studies, dir, listen)
 		},
 	}
 	cmd.Flags().Var(cli.Once("address", &listen, parseAddress), "listen", "answer at this address (default: "+anyPort+", which is a port that is\nfree, and reached from this machine alone)")
@@ -79,7 +79,7 @@ func parseAddress(text string) (string, error) {
 	return text, nil
 }
 
-func run(cmd *cobra.Command, dir, address string) error {
+func run(cmd *cobra.Command, studies study.List, dir, address string) error {
 	root, err := openDir(dir)
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func run(cmd *cobra.Command, dir, address string) error {
 	if _, err := fmt.Fprintf(cmd.OutOrStdout(), "http://%s/\n", net.JoinHostPort(host, port)); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	err = web.Serve(cmd.Context(), listener, newServer(root, host), func(v any) {
+	err = serveAll(cmd.Context(), listener, newServer(studies, root, host), func(v any) {
 		cli.Say(cmd.ErrOrStderr(), "a page failed, please report it: %v", v)
 	})
 	if err != nil {

@@ -21,7 +21,6 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/machine"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/report"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
-	"github.com/holdfast-go/holdfast/cmd/internal/web"
 )
 
 // A site is a server on a listener of its own.
@@ -47,7 +46,7 @@ func newSite(t *testing.T, dir string) *site {
 	ctx, end := context.WithCancel(context.Background())
 	s := &site{t, listener.Addr().String(), end, make(chan error, 1)}
 	go func() {
-		s.ended <- web.Serve(ctx, listener, newServer(root, "127.0.0.1"), func(v any) { t.Errorf("a page failed: %v", v) })
+		s.ended <- serveAll(ctx, listener, newServer(nil, root, "127.0.0.1"), func(v any) { t.Errorf("a page failed: %v", v) })
 	}()
 	t.Cleanup(func() {
 		end()
@@ -222,7 +221,7 @@ func TestReportIsThePageOfTheCommandReport(t *testing.T) {
 	run := sample(t)
 	write(t, dir, "a.jsonl", lines(t, run)...)
 	var want strings.Builder
-	if err := report.HTML(&want, run, report.More{}); err != nil {
+	if err := report.HTML(&want, nil, run, report.More{}); err != nil {
 		t.Fatal(err)
 	}
 	s := newSite(t, dir)

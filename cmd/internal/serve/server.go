@@ -23,7 +23,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/report"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/stat"
-	"github.com/holdfast-go/holdfast/cmd/internal/web"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
 )
 
 // What is sent besides pages: their style, and the script of a run that goes on.
@@ -45,8 +45,8 @@ type server struct {
 const mostStreams = 32
 
 // newServer returns what answers for a directory. host is as the user named it.
-func newServer(root *os.Root, host string) web.Handler {
-	s := &server{host: host, store: &store{root: root, reading: make(chan struct{}, 1), known: map[string]*known{}}, streams: make(chan struct{}, mostStreams)}
+func newServer(studies study.List, root *os.Root, host string) handler {
+	s := &server{host: host, store: &store{root: root, studies: studies, reading: make(chan struct{}, 1), known: map[string]*known{}}, streams: make(chan struct{}, mostStreams)}
 	return s.answer
 }
 
@@ -72,7 +72,7 @@ func policyOf(page string) string {
 
 // answer answers requests of its own pages alone. A name of another site that leads here (DNS
 // rebinding) has another Host, and a script of another site another Origin.
-func (s *server) answer(ctx context.Context, w *web.Response, r *web.Request) {
+func (s *server) answer(ctx context.Context, w *response, r *request) {
 	for _, h := range [][2]string{
 		{"X-Content-Type-Options", "nosniff"}, {"X-Frame-Options", "DENY"}, {"Referrer-Policy", "no-referrer"}, {"Cache-Control", "no-store"},
 		{"Cross-Origin-Resource-Policy", "same-origin"}, {"Cross-Origin-Opener-Policy", "same-origin"},
@@ -81,18 +81,18 @@ func (s *server) answer(ctx context.Context, w *web.Response, r *web.Request) {
 	}
 	switch {
 	case r.Local == nil || !s.isOwn(r.Host, r.Local):
-		plain(w, web.Misdirected, fmt.Sprintf("this server is not %q: open the address that holdfast serve has printed; a forwarded port must have the same number here and there", r.Host))
+		plain(w, statusMisdirected, fmt.Sprintf("this server is not %q: open the address that holdfast serve has printed; a forwarded port must have the same number here and there", r.Host))
 	case len(r.Origins) > 1 || len(r.Origins) == 1 && !strings.EqualFold(r.Origins[0], "http://"+r.Host):
-		plain(w, web.Forbidden, fmt.Sprintf("pages of %q may not ask here", strings.Join(r.Origins, ", ")))
+		plain(w, statusForbidden, fmt.Sprintf("pages of %q may not ask here", strings.Join(r.Origins, ", ")))
 	case r.Method != "GET" && r.Method != "HEAD":
 		w.Set("Allow", "GET, HEAD")
-		plain(w, web.MethodNotAllowed, fmt.Sprintf("%q is not answered: nothing can be changed here", r.Method))
+		plain(w, statusMethodNotAllowed, fmt.Sprintf("%q is not answered: nothing can be changed here", r.Method))
 	default:
 		s.route(ctx, w, r)
 	}
 }
 
-func (s *server) route(ctx context.Context, w *web.Response, r *web.Request) {
+func (s *server) route(ctx context.Context, w *response, r *request) {
 	switch r.Path {
 	case "/":
 		s.list(ctx, w, r)
@@ -107,11 +107,11 @@ func (s *server) route(ctx context.Context, w *web.Response, r *web.Request) {
 	case "/events":
 		s.events(ctx, w, r)
 	case "/style.css":
-		sendWith(w, ownPolicy, web.OK, "text/css; charset=utf-8", styleText)
+		sendWith(w, ownPolicy, statusOK, "text/css; charset=utf-8", styleText)
 	case "/live.js":
-		sendWith(w, ownPolicy, web.OK, "text/javascript; charset=utf-8", liveText)
+		sendWith(w, ownPolicy, statusOK, "text/javascript; charset=utf-8", liveText)
 	default:
-		s.refuse(w, web.NotFound, fmt.Sprintf("there is no page %s", r.Path))
+		s.refuse(w, statusNotFound, fmt.Sprintf("there is no page %s", r.Path))
 	}
 }
 
@@ -130,32 +130,32 @@ func (s *server) isOwn(host string, local *net.TCPAddr) bool {
 }
 
 // sendWith answers with what may load and do no more than a policy says.
-func sendWith(w *web.Response, policy string, status int, kind, text string) {
+func sendWith(w *response, policy string, status int, kind, text string) {
 	w.Set("Content-Security-Policy", policy)
 	w.Send(status, kind, cli.Visible(text))
 }
 
 // plain answers with one sentence.
-func plain(w *web.Response, status int, sentence string) {
+func plain(w *response, status int, sentence string) {
 	sendWith(w, ownPolicy, status, "text/plain; charset=utf-8", cli.OneLine(sentence)+"\n")
 }
 
 // refuse answers with a page of one sentence.
-func (s *server) refuse(w *web.Response, status int, sentence string) {
+func (s *server) refuse(w *response, status int, sentence string) {
 	sendPage(w, status, refusalPage(cli.OneLine(sentence)))
 }
 
 const pageKind = "text/html; charset=utf-8"
 
 // sendPage answers with a page of its own.
-func sendPage(w *web.Response, status int, page string) {
+func sendPage(w *response, status int, page string) {
 	sendWith(w, ownPolicy, status, pageKind, page)
 }
 
 // mostListed bounds the rows of the list.
 const mostListed = 500
 
-func (s *server) list(ctx context.Context, w *web.Response, r *web.Request) {
+func (s *server) list(ctx context.Context, w *response, r *request) {
 	page, ok := s.search(ctx, w, r)
 	if !ok {
 		return
@@ -166,14 +166,14 @@ func (s *server) list(ctx context.Context, w *web.Response, r *web.Request) {
 		slices.Sort(*list)
 		*list = slices.DeleteFunc(slices.Compact(*list), func(one string) bool { return one == "" })
 	}
-	sendPage(w, web.OK, page.markup())
+	sendPage(w, statusOK, page.markup())
 }
 
 // search finds the entries that a request wants. If it can't, it answers with why, and ok is false.
-func (s *server) search(ctx context.Context, w *web.Response, r *web.Request) (page listPage, ok bool) {
+func (s *server) search(ctx context.Context, w *response, r *request) (page listPage, ok bool) {
 	entries, err := s.store.entries(ctx)
 	if err != nil {
-		s.refuse(w, web.Failed, "the directory can't be read: "+cli.Cause(err).Error())
+		s.refuse(w, statusFailed, "the directory can't be read: "+cli.Cause(err).Error())
 		return listPage{}, false
 	}
 	q := r.Query
@@ -189,43 +189,43 @@ func (s *server) search(ctx context.Context, w *web.Response, r *web.Request) (p
 }
 
 // read reads the run that a request names. If it can't, it answers with why, and ok is false.
-func (s *server) read(ctx context.Context, w *web.Response, name string) (run result.Run, ok bool) {
+func (s *server) read(ctx context.Context, w *response, name string) (run result.Run, ok bool) {
 	run, err := s.store.read(ctx, name, result.Read)
 	switch {
 	case err == nil:
 		return run, true
 	case errors.Is(err, fs.ErrNotExist):
-		s.refuse(w, web.NotFound, fmt.Sprintf("there is no file %q in the directory", name))
+		s.refuse(w, statusNotFound, fmt.Sprintf("there is no file %q in the directory", name))
 	default:
-		s.refuse(w, web.NotShown, fmt.Sprintf("%q can't be shown: %v", name, cli.Cause(err)))
+		s.refuse(w, statusNotShown, fmt.Sprintf("%q can't be shown: %v", name, cli.Cause(err)))
 	}
 	return run, false
 }
 
 // report answers with the page that holdfast report -o writes.
-func (s *server) report(ctx context.Context, w *web.Response, r *web.Request) {
+func (s *server) report(ctx context.Context, w *response, r *request) {
 	name := r.Query.Get("file")
 	run, ok := s.read(ctx, w, name)
 	if !ok {
 		return
 	}
 	var page strings.Builder
-	if err := report.HTML(&page, run, report.More{}); err != nil {
-		s.refuse(w, web.NotShown, fmt.Sprintf("%q can't be shown: %v", name, err))
+	if err := report.HTML(&page, s.store.studies, run, report.More{}); err != nil {
+		s.refuse(w, statusNotShown, fmt.Sprintf("%q can't be shown: %v", name, err))
 		return
 	}
-	sendWith(w, policyOf(page.String()), web.OK, pageKind, page.String())
+	sendWith(w, policyOf(page.String()), statusOK, pageKind, page.String())
 }
 
 // mostCompared bounds the runs of one comparison.
 const mostCompared = 8
 
 // compare shows the oldest of the runs that a request names beside each of the others.
-func (s *server) compare(ctx context.Context, w *web.Response, r *web.Request) {
+func (s *server) compare(ctx context.Context, w *response, r *request) {
 	names := r.Query["file"]
 	slices.Sort(names)
 	if names = slices.Compact(names); len(names) < 2 || len(names) > mostCompared {
-		s.refuse(w, web.BadRequest, fmt.Sprintf("%s ticked: a comparison takes 2 to %d", cli.CountText(int64(len(names)), "file"), mostCompared))
+		s.refuse(w, statusBadRequest, fmt.Sprintf("%s ticked: a comparison takes 2 to %d", cli.CountText(int64(len(names)), "file"), mostCompared))
 		return
 	}
 	var sides []figure.Side
@@ -236,7 +236,7 @@ func (s *server) compare(ctx context.Context, w *web.Response, r *web.Request) {
 		}
 		side, err := figure.NewSide(cli.OneLine(name), run)
 		if err != nil {
-			s.refuse(w, web.NotShown, fmt.Sprintf("%q can't be compared: %v", name, err))
+			s.refuse(w, statusNotShown, fmt.Sprintf("%q can't be compared: %v", name, err))
 			return
 		}
 		sides = append(sides, side)
@@ -246,7 +246,7 @@ func (s *server) compare(ctx context.Context, w *web.Response, r *web.Request) {
 	for _, b := range sides[1:] {
 		pairs = append(pairs, newPair(sides[0], b))
 	}
-	sendPage(w, web.OK, comparePage(pairs))
+	sendPage(w, statusOK, comparePage(pairs))
 }
 
 // A pair is two runs beside each other, in the words of holdfast compare.
@@ -266,7 +266,7 @@ func newPair(a, b figure.Side) pair {
 
 // fleet sets the hosts of the files that a request names beside each other, or else of all that its
 // search finds. The page is that of holdfast fleet.
-func (s *server) fleet(ctx context.Context, w *web.Response, r *web.Request) {
+func (s *server) fleet(ctx context.Context, w *response, r *request) {
 	names := slices.Clone(r.Query["file"])
 	if len(names) == 0 {
 		page, ok := s.search(ctx, w, r)
@@ -295,10 +295,10 @@ func (s *server) fleet(ctx context.Context, w *web.Response, r *web.Request) {
 	}
 	var text strings.Builder
 	if err := show.HTML(&text, fleet.New(hosts, silent, nil, fleet.DefaultThreshold)); err != nil {
-		s.refuse(w, web.NotShown, fmt.Sprintf("the hosts can't be shown: %v", err))
+		s.refuse(w, statusNotShown, fmt.Sprintf("the hosts can't be shown: %v", err))
 		return
 	}
-	sendWith(w, policyOf(text.String()), web.OK, pageKind, text.String())
+	sendWith(w, policyOf(text.String()), statusOK, pageKind, text.String())
 }
 
 const (
@@ -314,13 +314,13 @@ const (
 )
 
 // live answers with the page of a run that goes on.
-func (s *server) live(ctx context.Context, w *web.Response, r *web.Request) {
+func (s *server) live(ctx context.Context, w *response, r *request) {
 	name := r.Query.Get("file")
 	run, ok := s.read(ctx, w, name)
 	if !ok {
 		return
 	}
-	sendPage(w, web.OK, livePage(name, viewOf(run)))
+	sendPage(w, statusOK, livePage(name, s.viewOf(run)))
 }
 
 // A view is a run as far as it is, in text.
@@ -329,7 +329,7 @@ type view struct {
 	ended         bool
 }
 
-func viewOf(run result.Run) view {
+func (s *server) viewOf(run result.Run) view {
 	v := view{ended: run.End != nil && !run.Torn}
 	planned := cli.CountText(int64(run.Header.Plan.Rounds), "round")
 	v.status = fmt.Sprintf("%d of %s, %s", run.Rounds(), planned, cli.CountText(int64(len(run.Trials)), "trial"))
@@ -340,7 +340,7 @@ func viewOf(run result.Run) view {
 		v.status += ": " + string(run.End.State)
 	}
 	var text strings.Builder
-	err := report.TextWithin(&text, run, liveWidth, false)
+	err := report.TextWithin(&text, s.store.studies, run, liveWidth, false)
 	v.table = text.String()
 	if errors.Is(err, figure.ErrNoRound) {
 		v.table = "the first round is not whole yet"
@@ -351,12 +351,12 @@ func viewOf(run result.Run) view {
 }
 
 // events sends the run as it grows, until it ends (server-sent events, of the HTML standard).
-func (s *server) events(ctx context.Context, w *web.Response, r *web.Request) {
+func (s *server) events(ctx context.Context, w *response, r *request) {
 	select {
 	case s.streams <- struct{}{}:
 		defer func() { <-s.streams }()
 	default:
-		plain(w, web.Busy, fmt.Sprintf("%d runs are watched already: close one of those pages", mostStreams))
+		plain(w, statusBusy, fmt.Sprintf("%d runs are watched already: close one of those pages", mostStreams))
 		return
 	}
 	name := r.Query.Get("file")
@@ -385,7 +385,7 @@ func (s *server) follow(ctx context.Context, name string, to *stream) error {
 			if err != nil {
 				return to.send("gone", reason(err))
 			}
-			v := viewOf(run)
+			v := s.viewOf(run)
 			if err := errors.Join(to.send("table", v.table), to.send("status", v.status)); err != nil {
 				return err
 			}

@@ -17,15 +17,16 @@ import (
 	"unicode/utf8"
 
 	"github.com/holdfast-go/holdfast/cmd/internal/cli"
-	"github.com/holdfast-go/holdfast/cmd/internal/lab/all"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/machine"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
 )
 
 // A store is the directory, and what is known of its files. It follows no link out of the
 // directory. It is for any number of goroutines.
 type store struct {
-	root *os.Root
+	root    *os.Root
+	studies study.List
 
 	// reading is held while a file is read: a run takes up to 1 GiB of memory.
 	reading chan struct{}
@@ -264,7 +265,7 @@ func (s *store) read(ctx context.Context, name string, with func(io.Reader) (res
 	defer f.Close()
 	run, err := with(cancelable{ctx, io.LimitReader(f, mostResults)})
 	if err == nil {
-		err = all.Known(run.Header)
+		err = s.studies.Known(run.Header)
 	}
 	return cli.PlainRun(run), err
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-go/holdfast/cmd/internal/cli"
-	"github.com/holdfast-go/holdfast/cmd/internal/lab/all"
+	"github.com/holdfast-go/holdfast/cmd/internal/lab"
 	"github.com/holdfast-go/holdfast/cmd/internal/lab/uml"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/machine"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
@@ -134,11 +134,11 @@ func (g *guest) prepare(ctx context.Context, sites []study.Site) (m trial.Matrix
 	if trial.TracepointsUnseen() == "" {
 		c.Counting = trial.Tracepoints
 	}
-	of, named := all.Find(g.Study)
+	of, named := lab.Studies().Find(g.Study)
 	switch {
 	case g.Again != nil:
 		plan.Plan = g.Again.Plan
-		m, err = all.AgainOn(*g.Again, c.Counting, sites)
+		m, err = sweep.AgainOn(lab.Studies(), *g.Again, c.Counting, sites)
 	case named:
 		c.Slower = max(0, g.call-g.Call)
 		plan.Slower = c.Slower

@@ -311,8 +311,8 @@ func (b both) Study(of study.Study, c study.Choice) (trial.Matrix, result.Plan, 
 }
 
 // Again implements [place.Place].
-func (b both) Again(h result.Header, counting trial.Counting) (trial.Matrix, error) {
-	m, err := b.Place.Again(parted(h, false), counting)
+func (b both) Again(studies study.List, h result.Header, counting trial.Counting) (trial.Matrix, error) {
+	m, err := b.Place.Again(studies, parted(h, false), counting)
 	if err != nil {
 		return m, err
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/internal/cli"
-	"github.com/holdfast-go/holdfast/files"
 )
 
 const (
@@ -32,6 +31,33 @@ type block struct {
 	err   error // io.EOF at the end
 }
 
+func newIntake(r io.Reader) *intake {
+	in := &intake{blocks: make(chan block, mostBlocks), free: make(chan []byte, mostBlocks+2), gone: make(chan struct{})}
+	go in.run(r)
+	return in
+}
+
+func (in *intake) run(input io.Reader) {
+	for {
+		var b []byte
+		select {
+		case b = <-in.free:
+			b = b[:cap(b)]
+		default:
+			b = make([]byte, blockSize)
+		}
+		n, err := input.Read(b)
+		select {
+		case in.blocks <- block{b[:n], err}:
+		case <-in.gone:
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
 // done gives the memory of a block back.
 func (in *intake) done(b block) {
 	select {
@@ -40,31 +66,32 @@ func (in *intake) done(b block) {
 	}
 }
 
-// A splitter takes blocks apart into lines.
+// A splitter takes blocks apart into whole lines.
 type splitter struct {
 	rest    []byte // the beginning of a line, until its end comes
-	dropped int    // how many bytes of a line that is too long were dropped
-	most    int    // the longest line, its ending included
+	dropped int    // bytes of a line that is too long
+	most    int    // the longest line that more than one block has, its line feed included
 
-	each func(text []byte, tooLong bool) // called with each line, its ending included
+	lines   func(text []byte) // called with whole lines
+	tooLong func()            // called for a line that was dropped
 }
 
-// take takes the lines of a block.
-func (s *splitter) take(text []byte) {
-	for len(text) > 0 {
-		end := bytes.IndexByte(text, '\n') + 1
+func (s *splitter) take(block []byte) {
+	if s.held() > 0 {
+		end := bytes.IndexByte(block, '\n') + 1
 		if end == 0 {
-			s.hold(text)
+			s.hold(block)
 			return
 		}
-		if len(s.rest) == 0 && s.dropped == 0 && end <= s.most {
-			s.each(text[:end], false)
-		} else {
-			s.hold(text[:end])
-			s.give()
-		}
-		text = text[end:]
+		s.hold(block[:end])
+		s.give()
+		block = block[end:]
 	}
+	end := bytes.LastIndexByte(block, '\n') + 1
+	if end > 0 {
+		s.lines(block[:end])
+	}
+	s.hold(block[end:])
 }
 
 // hold keeps a part of a line, or drops what is too much.
@@ -78,19 +105,19 @@ func (s *splitter) hold(text []byte) {
 }
 
 func (s *splitter) give() {
-	s.each(s.rest, s.dropped > 0)
+	if s.dropped > 0 {
+		s.tooLong()
+	} else {
+		s.lines(s.rest)
+	}
 	s.rest, s.dropped = s.rest[:0], 0
 }
 
 // end takes a last line that has no line feed, and gives it one.
 func (s *splitter) end() {
-	if s.held() == 0 {
-		return
+	if s.held() > 0 {
+		s.take([]byte("\n"))
 	}
-	if s.dropped == 0 {
-		s.rest = append(s.rest, '\n')
-	}
-	s.give()
 }
 
 // held is how many bytes have come of a line without its end.
@@ -100,7 +127,6 @@ func (s *splitter) held() int { return len(s.rest) + s.dropped }
 // line. What was taken until then is given to the library in any case: that is why
 // no call of it gets ctx.
 func (s *spread) run(ctx context.Context, in *intake) {
-	s.splitter.each = s.take
 	more := true
 	for more && s.stop == nil && ctx.Err() == nil {
 		select {
@@ -147,113 +173,47 @@ func (s *spread) takeBlock(in *intake, b block) (more bool) {
 	return false
 }
 
-// take gets each line from the splitter.
-func (s *spread) take(text []byte, isTooLong bool) {
+// takeLines puts whole lines on the piles of their files.
+func (s *spread) takeLines(text []byte) {
+	if s.column == 0 && s.stop == nil {
+		s.add(nil, text, int64(bytes.Count(text, []byte("\n"))))
+		return
+	}
+	for len(text) > 0 && s.stop == nil {
+		end := bytes.IndexByte(text, '\n')
+		value, ok := columnOf(bytes.TrimSuffix(text[:end], []byte("\r")), s.separator, s.column)
+		if ok {
+			s.add(value, text[:end+1], 1)
+		} else {
+			s.totals.Lines++
+			s.miss(missing, fmt.Errorf("it has no column %d", s.column))
+		}
+		text = text[end+1:]
+	}
+}
+
+func (s *spread) takeTooLong() {
 	if s.stop != nil {
 		return
 	}
+	s.flush() // the lines of a pile have numbers in a row where no column is looked at
 	s.totals.Lines++
-	s.line.reset(text, s.totals.Lines)
-	s.batch.last = s.line.number
-	path, err := s.path[:0], error(nil)
-	if isTooLong {
-		err = &lineError{tooLong, fmt.Sprintf("it is longer than %v", holdfast.Size(s.splitter.most))}
-	} else {
-		path, err = s.pattern.appendPath(path, &s.line)
-	}
-	s.path = path
-	switch {
-	case err == nil:
-		s.batch.add(path, text, s.line.number)
-	case s.otherwise != "" && !isTooLong:
-		if s.others == nil {
-			s.others = &pile{path: s.otherwise, isElse: true}
-		}
-		s.others.data = append(s.others.data, text...)
-		s.others.numbers = append(s.others.numbers, s.line.number)
-		s.batch.bytes += len(text)
-	default:
-		var why *lineError
-		if errors.As(err, &why) {
-			s.totals.Failures.add(why.kind, 1)
-			s.show.Failure(err, "line %d: %v", s.line.number, err)
-		}
-	}
-	if s.batch.full() {
-		s.flush()
-	}
+	s.miss(tooLong, fmt.Errorf("it is longer than %v", holdfast.Size(s.splitter.most)))
 }
 
-// A batch is lines that are given to the library together: the lines of one file in one
-// piece, which costs one call.
-type batch struct {
-	apart bool // each line is a file of its own
-	piles []*pile
-	byKey map[string]*pile
-	spare []*pile
-	bytes int
-	lines int
-	last  int64 // the number of the last line that was read before it is written
+// miss counts the last line, which has no file.
+func (s *spread) miss(why failure, err error) {
+	s.totals.Failures[why]++
+	s.show.Failure(err, "line %d: %v", s.totals.Lines, err)
 }
 
-// A pile is lines of one file.
-type pile struct {
-	path    string
-	data    []byte
-	numbers []int64      // of the lines
-	isElse  bool         // it is the file for lines that have no other
-	taken   int          // bytes that the library has accepted
-	err     error        // why not all, or that all is perhaps not durable
-	removed *files.Error // lines before it went with a removed file
+// An inputError says that the input could not be read on.
+type inputError struct {
+	lines int64 // that were read before
+	err   error
 }
 
-const (
-	mostBatch  = 1 << 20  // bytes of a batch
-	mostApart  = 4096     // files of a batch, as many as the library syncs together
-	mostSpared = 64 << 10 // bytes of memory that a pile may keep
-)
-
-// add puts a line on the pile of its file.
-func (b *batch) add(path, text []byte, number int64) {
-	var p *pile
-	if !b.apart {
-		p = b.byKey[string(path)]
-	}
-	if p == nil {
-		p = b.pile(string(path))
-	}
-	p.data = append(p.data, text...)
-	p.numbers = append(p.numbers, number)
-	b.bytes += len(text)
-	b.lines++
+func (e *inputError) Error() string {
+	return fmt.Sprintf("reading standard input after line %d: %v", e.lines, cli.PlainText(e.err))
 }
-
-// pile begins a new one.
-func (b *batch) pile(path string) *pile {
-	p := &pile{}
-	if n := len(b.spare); n > 0 {
-		p, b.spare = b.spare[n-1], b.spare[:n-1]
-	}
-	*p = pile{path: path, data: p.data[:0], numbers: p.numbers[:0]}
-	b.piles = append(b.piles, p)
-	if !b.apart {
-		b.byKey[p.path] = p
-	}
-	return p
-}
-
-// full reports whether the batch is to be written before it grows.
-func (b *batch) full() bool {
-	return b.bytes >= mostBatch || b.apart && len(b.piles) >= mostApart
-}
-
-// reset empties the batch and keeps its memory.
-func (b *batch) reset() {
-	for _, p := range b.piles {
-		if cap(p.data) <= mostSpared && len(b.spare) < mostApart {
-			b.spare = append(b.spare, p)
-		}
-	}
-	b.piles, b.bytes, b.lines = b.piles[:0], 0, 0
-	clear(b.byKey)
-}
+func (e *inputError) Unwrap() error { return e.err }

@@ -21,14 +21,16 @@ func TestSplitterFindsTheLinesWhereverBlocksEnd(t *testing.T) {
 		}
 		most := 3 + random.IntN(6)
 		var got []string
-		s := splitter{most: most, each: func(text []byte, tooLong bool) {
-			if tooLong {
-				text = []byte("too long")
+		s := splitter{most: most, tooLong: func() { got = append(got, "too long") }, lines: func(text []byte) {
+			if !bytes.HasSuffix(text, []byte("\n")) {
+				t.Fatalf("%q is no whole line", text)
 			}
-			got = append(got, string(text))
+			for line := range bytes.Lines(text) {
+				got = append(got, string(line))
+			}
 		}}
 		for rest := text; len(rest) > 0; {
-			n := 1 + random.IntN(len(rest))
+			n := 1 + random.IntN(min(len(rest), most)) // a longer block may have a longer line
 			s.take(rest[:n])
 			rest = rest[n:]
 		}
@@ -48,11 +50,8 @@ func linesOf(text string, most int) []string {
 		lines = lines[:last]
 	}
 	for i, line := range lines {
-		switch {
-		case len(line) > most:
+		if lines[i] = strings.TrimSuffix(line, "\n") + "\n"; len(lines[i]) > most {
 			lines[i] = "too long"
-		case !strings.HasSuffix(line, "\n"):
-			lines[i] += "\n"
 		}
 	}
 	return lines
@@ -60,18 +59,17 @@ func linesOf(text string, most int) []string {
 
 // TestSplitterHoldsNoMoreThanALine feeds it one that never ends.
 func TestSplitterHoldsNoMoreThanALine(t *testing.T) {
-	s := splitter{most: 100, each: func(text []byte, tooLong bool) {
-		if len(text) > 0 || !tooLong {
-			t.Errorf("a line of %d bytes, too long: %v", len(text), tooLong)
-		}
-	}}
+	tooLong := 0
+	s := splitter{most: 100, tooLong: func() { tooLong++ }, lines: func(text []byte) { t.Errorf("a line of %d bytes", len(text)) }}
 	for range 50 {
 		s.take(bytes.Repeat([]byte("a"), 60))
 		if cap(s.rest) > 200 {
 			t.Fatalf("%d bytes are held", cap(s.rest))
 		}
 	}
-	s.take([]byte("\n"))
+	if s.take([]byte("\n")); tooLong != 1 || s.held() != 0 {
+		t.Errorf("%d lines are too long, and %d bytes are held", tooLong, s.held())
+	}
 }
 
 // TestSplitterKeepsALineOfManyBlocks feeds it in blocks.
@@ -81,10 +79,10 @@ func TestSplitterKeepsALineOfManyBlocks(t *testing.T) {
 		line[i] = 'a' + byte(i/blockSize)
 	}
 	lines := 0
-	s := splitter{most: len(line) + 1, each: func(text []byte, tooLong bool) {
+	s := splitter{most: len(line) + 1, tooLong: func() { t.Error("a line is too long") }, lines: func(text []byte) {
 		lines++
-		if string(text) != string(line)+"\n" || tooLong {
-			t.Errorf("%d bytes, too long %v, want the line of %d", len(text), tooLong, len(line)+1)
+		if string(text) != string(line)+"\n" {
+			t.Errorf("%d bytes, want the line of %d", len(text), len(line)+1)
 		}
 	}}
 	for block := range slices.Chunk(append(line[:len(line):len(line)], '\n'), blockSize) {

@@ -1,40 +1,94 @@
 package write
 
 import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
-const hexDigits = "0123456789ABCDEF"
+// A target is the path of the files that lines go to. With a place for a value, {} in the last name, each value
+// has a file of its own, and no value leaves the directory.
+type target struct {
+	before, after string // the place
+	varies        bool
+}
 
-// appendEscaped escapes control characters, bytes that are no text, a leading dot,
-// until, and the characters of unsafe.
-func appendEscaped(name, value []byte, until byte, unsafe string) []byte {
+func (t target) String() string {
+	if t.varies {
+		return t.before + "{}" + t.after
+	}
+	return t.before
+}
+
+// parseTarget reads the value of --out. It refuses what can't be a file's path.
+func parseTarget(path string) (t target, err error) {
+	dir, name := filepath.Split(path)
+	t.before, t.after, t.varies = strings.Cut(name, "{}")
+	switch {
+	case path == "":
+		err = errors.New("a name is missing; use for instance logs/app.log")
+	case path == "-":
+		err = errors.New("only files are written; use ./- for a file of that name")
+	case name == "", name == ".", name == "..":
+		err = errors.New("it names a directory; end it with a file's name")
+	case strings.IndexByte(path, 0) >= 0:
+		err = errors.New("a name can't hold a NUL byte; leave it out")
+	case strings.Contains(dir, "{}") || strings.ContainsAny(t.before+t.after, "{}"):
+		err = errors.New("{} stands once, in the file's name, for the value of the column, and other braces can't be there")
+	}
+	if err != nil {
+		return target{}, fmt.Errorf("%q: %w", path, err)
+	}
+	t.before = dir + t.before
+	return t, nil
+}
+
+// path returns the file of a value.
+func (t target) path(value []byte) string {
+	if !t.varies {
+		return t.before
+	}
+	return t.before + fileName(value, runtime.GOOS == "windows") + t.after
+}
+
+// fileName makes a value stand in a file's name. What can't, or would mean something there, is written as in a
+// URL: % and two hexadecimal digits for each byte. These are slashes, backslashes, percent signs, control
+// characters, bytes that are no text, and a leading dot. The empty value is %-. Two values never have one name.
+func fileName(value []byte, windows bool) string {
+	if len(value) == 0 {
+		return "%-"
+	}
+	unsafe, last, device := `/\%`, len(value), false
+	if windows { // it keeps more characters and the names of devices for itself, and drops a dot or space at the end
+		unsafe, last, device = `/\%:*?"<>|`, len(strings.TrimRight(string(value), ". ")), isDevice(string(value))
+	}
+	var name strings.Builder
 	for i := 0; i < len(value); {
-		c := value[i]
-		if c < utf8.RuneSelf {
-			if c < ' ' || c == 0x7f || c == until || c == '.' && i == 0 || strings.IndexByte(unsafe, c) >= 0 {
-				name = appendPercent(name, c)
-			} else {
-				name = append(name, c)
-			}
-			i++
-			continue
-		}
-		r, size := utf8.DecodeRune(value[i:])
-		if r == utf8.RuneError && size == 1 || unicode.IsControl(r) {
-			for _, c := range value[i : i+size] {
-				name = appendPercent(name, c)
+		c, size := utf8.DecodeRune(value[i:])
+		if i == 0 && (c == '.' || device) || i >= last || c == utf8.RuneError && size == 1 || unicode.IsControl(c) || strings.ContainsRune(unsafe, c) {
+			for _, b := range value[i : i+size] {
+				fmt.Fprintf(&name, "%%%02X", b)
 			}
 		} else {
-			name = append(name, value[i:i+size]...)
+			name.Write(value[i : i+size])
 		}
 		i += size
 	}
-	return name
+	return name.String()
 }
 
-func appendPercent(name []byte, c byte) []byte {
-	return append(name, '%', hexDigits[c>>4], hexDigits[c&15])
+// isDevice reports whether Windows takes the name for a device's, whatever ending it has.
+func isDevice(name string) bool {
+	stem, _, _ := strings.Cut(name, ".")
+	stem = strings.ToUpper(strings.TrimRight(stem, " "))
+	switch stem {
+	case "CON", "PRN", "AUX", "NUL":
+		return true
+	}
+	port := strings.TrimPrefix(strings.TrimPrefix(stem, "COM"), "LPT")
+	return len(stem) == 4 && len(port) == 1 && '0' <= port[0] && port[0] <= '9'
 }

@@ -1,11 +1,9 @@
 package write
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -24,42 +22,44 @@ func TestWriteReportsLinesOfARemovedFile(t *testing.T) {
 		t.Skip("windows does not remove a file that is open")
 	}
 	var stderr strings.Builder
-	d := distribution{policy: holdfast.Policy{Buffer: holdfast.KiB, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}, bounds: bounds{handles: 8}}
-	files, err := files.New(d.options())
+	o := &order{policy: holdfast.Policy{Buffer: holdfast.KiB, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}, column: 1, appends: true}
+	dir := t.TempDir()
+	o.out = target{before: dir + "/", varies: true}
+	options := o.options()
+	options.Handles = 8
+	set, err := files.New(options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := d.spread(files, newPulse(cli.NewProgress(&stderr, false), files), nil)
-	dir := t.TempDir()
-	path := filepath.Join(dir, "app.log")
-	give := func(p *pile) {
-		s.append(p)
-		s.judge(p)
+	s := o.spread(set, newPulse(cli.NewProgress(&stderr, false), set), nil)
+	path := filepath.Join(dir, "app")
+	give := func(line string) {
+		s.splitter.take([]byte(line + "\n"))
+		s.flush()
 	}
-	give(&pile{path: path, data: []byte("lost\n"), numbers: []int64{1}})
-	if err := files.Flush(context.Background()); err != nil {
+	give("app lost")
+	if err := set.Flush(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 10 { // so that its descriptor is closed, and the file synced before
-		full := append(bytes.Repeat([]byte("x"), 2000), '\n') // more than the buffer holds
-		give(&pile{path: filepath.Join(dir, fmt.Sprint(i)), data: full, numbers: []int64{2}})
+		give(fmt.Sprint(i, strings.Repeat(" x", 1000))) // more than the buffer holds
 	}
-	give(&pile{path: path, data: []byte("new\n"), numbers: []int64{3}})
+	give("app new")
 	s.close()
-	if got, err := os.ReadFile(path); string(got) != "new\n" {
+	if got, err := os.ReadFile(path); string(got) != "app new\n" {
 		t.Errorf("the file holds %q, %v", got, err)
 	}
-	if s.totals.LostBytes != 5 || s.totals.FailedFiles != 1 || s.totals.Durable {
-		t.Errorf("lost %d bytes, failed %d files, durable %v; want 5, 1, false", s.totals.LostBytes, s.totals.FailedFiles, s.totals.Durable)
+	if s.totals.LostBytes != 9 || s.totals.FailedFiles != 1 || s.totals.Durable {
+		t.Errorf("lost %d bytes, failed %d files, durable %v; want 9, 1, false", s.totals.LostBytes, s.totals.FailedFiles, s.totals.Durable)
 	}
 	var why *cli.Refusal
-	if err := s.refusal(io.NopCloser(strings.NewReader(""))); !errors.As(err, &why) || why.Code != cli.ExitNotMet {
+	if err := s.refusal(); !errors.As(err, &why) || why.Code != cli.ExitNotMet {
 		t.Errorf("%v, want exit code %d", err, cli.ExitNotMet)
 	}
-	if !strings.Contains(stderr.String(), "5 bytes appended before are in no file") {
+	if !strings.Contains(stderr.String(), "9 bytes appended before are in no file") {
 		t.Errorf("stderr has %q", stderr.String())
 	}
 }

@@ -6,9 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"io"
-	"iter"
+	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -17,144 +17,192 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/internal/cli"
 	"github.com/holdfast-go/holdfast/files"
-	"github.com/holdfast-go/holdfast/readahead"
 )
 
 // A spread takes lines, finds the file of each, and gives them to the library in batches.
 // A batch is what was read while the last one was written. Each line of a slow sender is
-// written at once, and the lines of a fast one share calls and syncs.
+// written at once, and the lines of a fast one share calls and syncs. Only append runs beside others.
 type spread struct {
-	destination
-	outcome
-	splitter splitter
-	line     line
-	path     []byte
-	batch    batch
-	others   *pile // of this batch, or nil
-	flushed  int64 // the number of the last line of the batch before
-	tails    *tails
-	show     *pulse
-}
-
-// A destination is where the lines go, and how.
-type destination struct {
-	files     *files.Set
+	target
+	column    int    // from 1; 0: all lines go to one file
+	separator []byte // of columns; empty is white space
+	appends   bool   // to files that have bytes
 	policy    holdfast.Policy
-	pattern   pattern
-	mode      files.Mode // of whole files
-	otherwise string     // the file for lines that have no other, or empty
-	dirs      bool       // those that are missing are made
-	workers   int
-	ack       io.Writer // gets the number of the last line up to which all is durable, or nil
+	set       *files.Set
+	workers   int         // that append
+	ack       io.Writer   // gets the number of the last line up to which all is durable, or nil
+	input     fs.FileInfo // standard input, if that is a regular file
+	show      *pulse
+
+	splitter splitter
+	files    map[string]*file // by the value of their column
+	batch    []*file          // with a pile
+	bytes    int              // of the batch
+	spare    []*pile
+	flushed  int64 // the number of the last line of the batch before
+
+	totals totals
+	first  error       // the failure of the first file that has one
+	halt   atomic.Bool // no further file of this batch is begun
+	stop   error       // why nothing more is read
 }
 
-// An outcome is what became of the lines so far.
-type outcome struct {
-	seed    maphash.Seed
-	paths   map[uint64]tally // by the hashes of their names
-	failed  map[string]bool  // files with a reported failure
-	remarks int              // on files, printed or not
-	first   error            // the failure of the first of these
-	totals  totals
-	halt    atomic.Bool // no further file of this batch is begun
-	stop    error       // why nothing more is read
+// A file is one that lines go to.
+type file struct {
+	path   string
+	pile   *pile // of the batch, or nil
+	bad    error // why it takes no lines
+	failed bool  // it has a reported failure
+
+	lines, bytes, doubtful, doubtfulBytes int64 // accepted; doubtful: whether they are durable is not known
 }
 
-// flush gives the batch to the library, and reports what came of it. If asked to, it
-// acknowledges that all lines so far are durable, or reported to have failed.
-func (s *spread) flush() {
-	if s.batch.last == s.flushed {
-		return
+// A pile is lines of one file in a batch. They go to the library in one piece, which costs one call.
+type pile struct {
+	data    []byte
+	count   int64
+	first   int64        // the number of the first line
+	numbers []int64      // of all lines, where they are not in a row
+	taken   int          // bytes that the library has accepted
+	err     error        // why not all, or that all is perhaps not durable
+	removed *files.Error // lines before it went with a removed file
+}
+
+const (
+	mostBatch  = 1 << 20  // bytes of a batch, but for one block
+	mostSpared = 32 << 10 // bytes of memory that a pile keeps beside others
+	mostSpare  = 1024     // piles that are kept
+)
+
+// add puts lines on the pile of their file.
+func (s *spread) add(value, text []byte, count int64) {
+	f := s.files[string(value)]
+	if f == nil {
+		f = &file{path: s.path(value)}
+		f.bad = s.look(f.path)
+		s.files[string(value)] = f
 	}
-	s.flushed = s.batch.last
-	if s.batch.apart {
-		s.writeAll()
-	} else {
-		s.appendAll(s.batch.piles)
+	p := f.pile
+	if p == nil {
+		if n := len(s.spare); n > 0 {
+			p, s.spare = s.spare[n-1], s.spare[:n-1]
+		} else {
+			p = &pile{}
+		}
+		*p = pile{data: p.data[:0], numbers: p.numbers[:0], first: s.totals.Lines + 1}
+		f.pile, s.batch = p, append(s.batch, f)
 	}
-	if s.others != nil {
-		s.appendAll([]*pile{s.others})
-		s.judge(s.others)
-		s.others = nil
+	s.totals.Lines += count
+	p.data = append(p.data, text...)
+	p.count += count
+	if s.column > 0 {
+		p.numbers = append(p.numbers, s.totals.Lines)
 	}
-	for _, p := range s.batch.piles {
-		s.judge(p)
+	if s.bytes += len(text); s.bytes >= mostBatch {
+		s.flush()
 	}
-	s.batch.reset()
-	s.show.see(s.totals)
-	if s.ack == nil || s.stop != nil {
-		return
+}
+
+// number returns the number of a line of the input.
+func (p *pile) number(i int64) int64 {
+	if len(p.numbers) == 0 {
+		return p.first + i
 	}
-	if _, err := fmt.Fprintln(s.ack, s.batch.last); err != nil {
-		s.stop = &cli.OutputFailure{Err: err}
+	return p.numbers[i]
+}
+
+// The reasons to give a file no lines. The library opens a file only to flush to it, and would find them later.
+var (
+	errIsInput    = errors.New("it is standard input too")
+	errExists     = errors.New("it has bytes, and nothing is overwritten")
+	errNotRegular = errors.New("it is no regular file; lines are appended only to regular ones")
+)
+
+// look says why a file takes no lines, and stops the run where it would harm what is there.
+func (s *spread) look(path string) error {
+	is, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil // Append makes what is missing, and finds what else there is
+	case s.input != nil && os.SameFile(s.input, is):
+		err = errIsInput
+	case !is.Mode().IsRegular():
+		return fmt.Errorf("%s: %w", path, errNotRegular)
+	case is.Size() > 0 && !s.appends:
+		err = errExists
+	default:
+		return nil
 	}
+	s.stop = fmt.Errorf("%s: %w", path, err)
+	return errHalted
 }
 
 // errHalted is why a pile was not tried.
 var errHalted = errors.New("nothing more was written")
 
-// appendAll gives piles to the library, each behind the end of a line.
-func (s *spread) appendAll(piles []*pile) {
-	s.healAll(piles)
-	s.inParallel(piles, s.append)
+// flush gives the batch to the library, and reports what came of it. If asked to, it
+// acknowledges that all lines so far are durable, or reported to have failed.
+func (s *spread) flush() {
+	if s.totals.Lines == s.flushed {
+		return
+	}
+	s.flushed = s.totals.Lines
+	s.appendAll()
+	for _, f := range s.batch {
+		s.judge(f)
+		p := f.pile
+		if f.pile = nil; len(s.spare) < mostSpare && (cap(p.data) <= mostSpared || len(s.batch) == 1) {
+			s.spare = append(s.spare, p)
+		}
+	}
+	s.batch, s.bytes = s.batch[:0], 0
+	s.show.see(s.totals)
+	if s.ack == nil || s.stop != nil {
+		return
+	}
+	if _, err := fmt.Fprintln(s.ack, s.flushed); err != nil {
+		s.stop = &cli.OutputFailure{Err: err}
+	}
 }
 
-// inParallel does a step with each pile, many at once where each waits for the disk.
-func (s *spread) inParallel(piles []*pile, do func(*pile)) {
+// appendAll gives the piles to the library, many at once where each waits for the disk.
+func (s *spread) appendAll() {
 	var next atomic.Int64
 	work := func() {
-		for i := next.Add(1) - 1; i < int64(len(piles)); i = next.Add(1) - 1 {
-			do(piles[i])
+		for i := next.Add(1) - 1; i < int64(len(s.batch)); i = next.Add(1) - 1 {
+			s.append(s.batch[i])
 		}
 	}
 	var group sync.WaitGroup
-	for range min(s.workers, len(piles)) - 1 {
+	for range min(s.workers, len(s.batch)) - 1 {
 		group.Go(work)
 	}
 	work()
 	group.Wait()
 }
 
-// name is what stands for a pile's path in the maps.
-func (s *spread) name(p *pile) uint64 { return maphash.String(s.seed, p.path) }
-
-// stopAt stops at a file that is not to be written to.
-func (s *spread) stopAt(p *pile, why error) {
-	s.stop = fmt.Errorf("%s: %w", p.path, why)
-	s.halt.Store(true)
-}
-
-// remark prints one of the first remarks on files.
-func (s *spread) remark(format string, args ...any) {
-	if s.remarks++; s.remarks <= cli.MostFailures {
-		s.show.Say(format, args...)
-	}
-}
-
-// append gives a pile to the library. It does so twice if it is refused,
+// append gives a pile to the library. It does so twice if nothing of it is taken,
 // because the first refusal may be for a background failure that has passed.
-func (s *spread) append(p *pile) {
-	switch {
-	case p.err != nil:
-		return
-	case s.halt.Load():
-		p.err = errHalted
+func (s *spread) append(f *file) {
+	p := f.pile
+	if f.bad != nil || s.halt.Load() {
+		p.err = cmp.Or(f.bad, errHalted)
 		return
 	}
 	for range 2 {
-		p.err = s.files.Append(context.Background(), p.path, p.data[p.taken:])
+		p.err = s.set.Append(context.Background(), f.path, p.data)
 		if p.err == nil {
 			p.taken = len(p.data)
 			return
 		}
-		var file *files.Error
-		if errors.As(p.err, &file) {
-			p.taken += int(file.Offset)
-			if file.Lost > 0 {
-				p.removed = file
+		var failed *files.Error
+		if errors.As(p.err, &failed) {
+			p.taken = int(failed.Offset)
+			if failed.Lost > 0 {
+				p.removed = failed
 			}
 		}
-		if p.taken == len(p.data) {
+		if p.taken > 0 {
 			break
 		}
 	}
@@ -168,171 +216,114 @@ func isGeneral(err error) bool {
 	return errors.Is(err, files.ErrTemporary) || errors.Is(err, os.ErrClosed)
 }
 
-// writeAll makes the piles files of their own. It begins no more of them once one
-// has failed for a reason that would hit all.
-func (s *spread) writeAll() {
-	switch s.mode {
-	case files.Append:
-		s.healAll(s.batch.piles)
-	case files.Truncate, files.Replace:
-		for _, p := range s.batch.piles {
-			if s.tails.isInput(p.path) {
-				s.stopAt(p, errIsInput)
-			}
-		}
-	}
-	var rest []*pile
-	for _, p := range s.batch.piles {
-		if p.err == nil {
-			p.err = errHalted
-			rest = append(rest, p)
-		}
-	}
-	for len(rest) > 0 && !s.halt.Load() {
-		results, err := s.files.WriteAll(context.Background(), s.wholeFiles(rest))
-		if results == nil {
-			rest[0].err = err
-			s.halt.Store(true)
-			return
-		}
-		for i, result := range results.All() {
-			if rest[i].err = result.Err; result.Err == nil {
-				rest[i].taken = len(rest[i].data)
-			}
-			if isGeneral(result.Err) {
-				s.halt.Store(true)
-			}
-		}
-		rest = rest[results.Len():]
-	}
-}
-
-// wholeFiles are the files of piles, until so many calls were made again that one
-// of those before may have failed for good.
-func (s *spread) wholeFiles(piles []*pile) iter.Seq[files.Write] {
-	return func(yield func(files.Write) bool) {
-		retries := s.files.Stats().Retries
-		for _, p := range piles {
-			if !yield(files.Write{Path: p.path, Data: p.data, Mode: s.mode}) || s.files.Stats().Retries > retries+manyRetries {
-				return
-			}
-		}
-	}
-}
-
-// manyRetries is more than a batch has where causes pass.
-const manyRetries = 5
-
 // judge counts what came of a pile.
-func (s *spread) judge(p *pile) {
+func (s *spread) judge(f *file) {
+	p := f.pile
 	if p.removed != nil { // earlier lines were lost with a removed file
 		s.totals.LostBytes += p.removed.Lost
-		if !s.failed[p.path] {
-			s.failed[p.path] = true
-			s.totals.FailedFiles++
-		}
-		s.first = cmp.Or(s.first, error(p.removed))
+		s.fail(f, p.removed)
 		s.show.Failure(p.removed, "%s", cli.PlainText(p.removed))
 	}
-	var file *files.Error
-	if errors.As(p.err, &file) && file.Outcome == holdfast.OutcomeUncertain {
-		s.lose(p, uncertain, 0)
-		s.count(p, tally{doubtful: int64(len(p.numbers)), doubtfulBytes: int64(p.taken)})
-		return
-	}
-	lines := len(p.numbers)
-	if p.err != nil {
-		lines = bytes.Count(p.data[:p.taken], []byte("\n"))
-		s.lose(p, refused, lines)
-		if p.cut() > 0 {
-			s.tails.paths[s.name(p)] = true
+	had := f.has()
+	var failed *files.Error
+	if errors.As(p.err, &failed) && failed.Outcome == holdfast.OutcomeUncertain {
+		s.lose(f, uncertain, 0)
+		f.doubtful += p.count
+		f.doubtfulBytes += int64(p.taken)
+	} else {
+		lines := p.count
+		if p.err != nil {
+			lines = int64(bytes.Count(p.data[:p.taken], []byte("\n")))
+			s.lose(f, refused, lines)
 		}
+		f.lines += lines
+		f.bytes += int64(p.taken)
+		s.totals.Written += lines
+		s.totals.Bytes += int64(p.taken)
 	}
-	if p.taken > 0 {
-		s.count(p, tally{lines: int64(lines), bytes: int64(p.taken)})
-		s.totals.add(p.isElse, lines, p.taken)
+	if !had && f.has() {
+		s.totals.Files++
 	}
 }
 
-// A tally is what a file has accepted, and of what it isn't known whether it is
-// durable.
-type tally struct{ lines, bytes, doubtful, doubtfulBytes int64 }
-
-// count adds to what a file has accepted.
-func (s *spread) count(p *pile, more tally) {
-	name := s.name(p)
-	t := s.paths[name]
-	s.paths[name] = tally{t.lines + more.lines, t.bytes + more.bytes, t.doubtful + more.doubtful, t.doubtfulBytes + more.doubtfulBytes}
-	s.totals.Files = len(s.paths)
-}
+// has reports whether the file has accepted something.
+func (f *file) has() bool { return f.bytes > 0 || f.doubtful > 0 }
 
 // lose counts the lines from one on that a file has not taken, and stops where no
 // other file would take them either.
-func (s *spread) lose(p *pile, kind lineErrorKind, from int) {
-	lost := p.numbers[from:]
-	s.totals.Failures.add(kind, len(lost))
-	if len(lost) > 0 && (s.totals.FirstLost == 0 || lost[0] < s.totals.FirstLost) {
-		s.totals.FirstLost = lost[0]
+func (s *spread) lose(f *file, why failure, from int64) {
+	p := f.pile
+	lost := p.count - from
+	s.totals.Failures[why] += lost
+	if lost > 0 && (s.totals.FirstLost == 0 || p.number(from) < s.totals.FirstLost) {
+		s.totals.FirstLost = p.number(from)
 	}
 	if s.stop == nil && isGeneral(p.err) {
 		s.stop = p.err
 	}
-	if errors.Is(p.err, errHalted) || s.failed[p.path] {
+	if errors.Is(p.err, errHalted) || f.failed {
 		return
 	}
-	if !s.batch.apart {
-		s.failed[p.path] = true
-	}
-	s.totals.FailedFiles++
-	s.first = cmp.Or(s.first, p.err)
-	s.show.Failure(p.err, "%s%s", cli.PlainText(p.err), p.fromLine(lost))
+	s.fail(f, p.err)
+	s.show.Failure(p.err, "%s%s", cli.PlainText(p.err), p.fromLine(from))
 }
 
-// cut is how many bytes were taken of a line that was not taken whole.
-func (p *pile) cut() int { return p.taken - bytes.LastIndexByte(p.data[:p.taken], '\n') - 1 }
+// fail counts a file once.
+func (s *spread) fail(f *file, why error) {
+	if !f.failed {
+		f.failed = true
+		s.totals.FailedFiles++
+	}
+	s.first = cmp.Or(s.first, why)
+}
 
 // fromLine says which lines an error is of, and where the file ends now.
-func (p *pile) fromLine(lost []int64) string {
-	cut := p.cut()
+func (p *pile) fromLine(from int64) string {
+	lost := p.count - from
+	cut := p.taken - bytes.LastIndexByte(p.data[:p.taken], '\n') - 1
 	switch {
-	case len(lost) == 0:
+	case lost == 0:
 		return ""
 	case cut > 0:
-		return fmt.Sprintf(" (%s from line %d on; %s of them are in the file)", cli.CountText(int64(len(lost)), "line"), lost[0], cli.CountText(int64(cut), "byte"))
-	case len(lost) == 1:
-		return fmt.Sprintf(" (line %d)", lost[0])
+		return fmt.Sprintf(" (%s from line %d on; %s of them are in the file)", cli.CountText(lost, "line"), p.number(from), cli.CountText(int64(cut), "byte"))
+	case lost == 1:
+		return fmt.Sprintf(" (line %d)", p.number(from))
 	}
-	return fmt.Sprintf(" (%s from line %d on)", cli.CountText(int64(len(lost)), "line"), lost[0])
+	return fmt.Sprintf(" (%s from line %d on)", cli.CountText(lost, "line"), p.number(from))
 }
 
 // close ends the files, and reports each failed one once.
 func (s *spread) close() {
-	var paths []string
-	last := map[string]error{}
-	for _, err := range cli.Leaves(s.files.Close()) {
-		var file *files.Error
-		path := ""
-		if errors.As(err, &file) {
-			path = file.Path
-			s.takeBack(path, file.Lost)
+	byPath, last := map[string]*file{}, map[string]error{}
+	for _, err := range cli.Leaves(s.set.Close()) {
+		if len(byPath) == 0 {
+			for _, f := range s.files {
+				byPath[f.path] = f
+			}
 		}
-		if last[path] == nil {
-			paths = append(paths, path)
+		path, lost := "", int64(0)
+		var failed *files.Error
+		if errors.As(err, &failed) {
+			path, lost = failed.Path, failed.Lost
 		}
-		if last[path] == nil || file != nil && file.Lost > 0 {
+		if f := byPath[path]; f != nil && lost > 0 {
+			s.takeBack(f, lost)
+		}
+		if last[path] == nil || lost > 0 {
 			last[path] = err
 		}
 	}
-	slices.Sort(paths)
-	for _, path := range paths {
+	for _, path := range slices.Sorted(maps.Keys(last)) {
 		s.totals.FailedLate++
-		s.first = cmp.Or(s.first, last[path])
-		if !s.failed[path] {
-			s.totals.FailedFiles++
+		f := byPath[path]
+		if f == nil {
+			f = &file{}
 		}
+		s.fail(f, last[path])
 		s.show.Failure(last[path], "%s", cli.PlainText(last[path]))
 	}
-	s.totals.Stats = s.files.Stats()
+	s.totals.Stats = s.set.Stats()
+	s.totals.Healed = s.totals.Stats.Healed
 	s.totals.Durable = s.policy.Sync.Mode != holdfast.SyncNever && s.totals.FailedFiles == 0
 	if s.stop != nil {
 		s.totals.End = cli.EndStopped
@@ -341,20 +332,17 @@ func (s *spread) close() {
 
 // takeBack counts bytes that were accepted, and then could not be written. What was
 // in doubt is so no longer.
-func (s *spread) takeBack(path string, lost int64) {
-	if lost == 0 {
-		return
-	}
-	t := s.paths[maphash.String(s.seed, path)]
-	there, err := linesAtEnd(path, t.bytes+t.doubtfulBytes-lost)
+func (s *spread) takeBack(f *file, lost int64) {
+	there, err := linesAtEnd(f.path, f.bytes+f.doubtfulBytes-lost)
 	if err != nil { // then it is taken to have none
 		there = 0
 	}
-	lines := int(t.lines + t.doubtful - there)
-	doubtful := min(lines, int(t.doubtful))
-	s.totals.Failures.add(refused, lines)
-	s.totals.Failures.add(uncertain, -doubtful)
-	s.totals.add(path == s.otherwise, doubtful-lines, -max(0, int(lost-t.doubtfulBytes)))
+	lines := f.lines + f.doubtful - there
+	doubtful := min(lines, f.doubtful)
+	s.totals.Failures[refused] += lines
+	s.totals.Failures[uncertain] -= doubtful
+	s.totals.Written += doubtful - lines
+	s.totals.Bytes -= max(0, lost-f.doubtfulBytes)
 	s.totals.LostBytes += lost
 	s.totals.FirstLost = 0 // the numbers of these lines are not known
 	if there == 0 {
@@ -363,7 +351,7 @@ func (s *spread) takeBack(path string, lost int64) {
 }
 
 // linesAtEnd counts the lines that end in the last n bytes of a file.
-func linesAtEnd(path string, n int64) (lines int64, err error) {
+func linesAtEnd(path string, n int64) (int64, error) {
 	if n <= 0 {
 		return 0, nil
 	}
@@ -375,23 +363,15 @@ func linesAtEnd(path string, n int64) (lines int64, err error) {
 	if _, err := f.Seek(-n, io.SeekEnd); err != nil {
 		return 0, err
 	}
-	r := readahead.NewReader(f, readahead.Options{})
-	for block, err := range r.Blocks() {
-		if err != nil {
-			return 0, err
-		}
-		lines += int64(bytes.Count(block, []byte("\n")))
-	}
-	return lines, nil
+	var lines lineCount
+	_, err = io.Copy(&lines, f)
+	return int64(lines), err
 }
 
-// An inputError says that the input could not be read on.
-type inputError struct {
-	lines int64 // that were read before
-	err   error
-}
+// A lineCount counts the lines that are written to it.
+type lineCount int64
 
-func (e *inputError) Error() string {
-	return fmt.Sprintf("reading standard input after line %d: %v", e.lines, cli.PlainText(e.err))
+func (c *lineCount) Write(p []byte) (int, error) {
+	*c += lineCount(bytes.Count(p, []byte("\n")))
+	return len(p), nil
 }
-func (e *inputError) Unwrap() error { return e.err }

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -18,16 +19,12 @@ import (
 // spreadTo returns a spread whose lines all go to one file.
 func spreadTo(t *testing.T, file string, policy holdfast.Policy, stderr io.Writer) *spread {
 	t.Helper()
-	out, err := parsePattern(file)
+	o := &order{out: target{before: file}, policy: policy, appends: true}
+	set, err := files.New(o.options())
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &distribution{out: out, policy: policy}
-	files, err := files.New(d.options())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d.spread(files, newPulse(cli.NewProgress(stderr, true), files), nil)
+	return o.spread(set, newPulse(cli.NewProgress(stderr, true), set), nil)
 }
 
 // TestFailureThatHasPassedCostsNoLine lets a flush in the background fail, makes the
@@ -35,11 +32,16 @@ func spreadTo(t *testing.T, file string, policy holdfast.Policy, stderr io.Write
 func TestFailureThatHasPassedCostsNoLine(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "later")
 	file := filepath.Join(dir, "x")
-	s := spreadTo(t, file, holdfast.Policy{Buffer: 4096, FlushEvery: time.Millisecond}, io.Discard)
-	s.splitter.each = s.take
+	policy := holdfast.Policy{Buffer: 4096, FlushEvery: time.Millisecond}
+	s := spreadTo(t, file, policy, io.Discard)
+	set, err := files.New(files.Options{Policy: policy, Lines: true}) // it makes no directory
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.set = set
 	s.splitter.take([]byte("one\n"))
 	s.flush()
-	for s.files.Stats().Flushes == 0 {
+	for s.set.Stats().Flushes == 0 {
 		runtime.Gosched()
 	}
 	if err := os.Mkdir(dir, 0o777); err != nil {
@@ -61,7 +63,7 @@ func TestLineThatIsTooLongCostsOnlyItself(t *testing.T) {
 	var stderr bytes.Buffer
 	s := spreadTo(t, filepath.Join(dir, "x"), holdfast.Buffered(64*holdfast.KiB), &stderr)
 	s.splitter.most = 100
-	s.run(t.Context(), newIntake(strings.NewReader("short\n"+strings.Repeat("a", 100)+"\n"+strings.Repeat("b", 99)+"\n")))
+	s.run(t.Context(), newIntake(iotest.OneByteReader(strings.NewReader("short\n"+strings.Repeat("a", 100)+"\n"+strings.Repeat("b", 99)+"\n"))))
 	s.close()
 	s.show.End()
 	if s.totals.Failures[tooLong] != 1 || s.totals.Written != 2 || stderr.String() != "holdfast: line 2: it is longer than 100B\n" {

@@ -20,10 +20,9 @@ type totals struct {
 	Lines       int64           `json:"lines"` // that were read
 	Written     int64           `json:"written_lines"`
 	Bytes       int64           `json:"written_bytes"`
-	Files       int             `json:"files"` // that lines went to, that of the other lines too
-	Else        int64           `json:"else_lines"`
-	Healed      int64           `json:"healed"` // files with a torn last line, which was ended first
-	Failures    lineFailures    `json:"failures"`
+	Files       int             `json:"files"`  // that lines went to
+	Healed      int64           `json:"healed"` // torn last lines, which were ended first
+	Failures    failures        `json:"failures"`
 	FirstLost   int64           `json:"first_lost_line,omitempty"` // that a file has not taken, if no bytes were lost
 	LostBytes   int64           `json:"lost_bytes"`                // that were accepted, and could not be written at the end
 	Cut         int             `json:"cut_bytes"`                 // read of a line without its end
@@ -33,8 +32,8 @@ type totals struct {
 	// Durable says that all of it is on stable storage.
 	Durable bool          `json:"durable"`
 	Elapsed time.Duration `json:"elapsed_ns"`
-	*losses               // nil where each line was a file of its own
-	Stats   files.Stats   `json:"stats"`
+	losses
+	Stats files.Stats `json:"stats"`
 }
 
 // Losses is what a crash would have taken of all files together while the run went on.
@@ -44,12 +43,20 @@ type losses struct {
 	Power   string `json:"lost_when_machine_dies"`
 }
 
-// LineFailures counts the lines that were not written, by why.
-type lineFailures [lineErrorKinds]int64
+// A failure is why a line was not written.
+type failure int
 
-func (f *lineFailures) add(kind lineErrorKind, n int) { f[kind] += int64(n) }
+const (
+	missing   failure = iota // it has no such column
+	tooLong                  // it is longer than maxLine
+	refused                  // its file has not taken it
+	uncertain                // its file has taken it, and then a sync failed
+)
 
-func (f *lineFailures) sum() (n int64) {
+// failures counts the lines that were not written, by why.
+type failures [4]int64
+
+func (f failures) sum() (n int64) {
 	for _, count := range f {
 		n += count
 	}
@@ -57,41 +64,30 @@ func (f *lineFailures) sum() (n int64) {
 }
 
 // failureNames are the keys in JSON, and the words for people.
-var failureNames = [lineErrorKinds]struct{ key, words string }{
-	missing:   {"missing", "without such a field or column"},
-	notJSON:   {"not_json", "no JSON object"},
-	noValue:   {"no_value", "with null, an object or an array in the field"},
+var failureNames = [len(failures{})]struct{ key, words string }{
+	missing:   {"missing", "without such a column"},
 	tooLong:   {"too_long", "too long"},
 	refused:   {"refused", "not taken by their file"},
 	uncertain: {"uncertain", "perhaps in their file, whose sync failed"},
 }
 
 // MarshalJSON has a key for each why.
-func (f lineFailures) MarshalJSON() ([]byte, error) {
+func (f failures) MarshalJSON() ([]byte, error) {
 	keys := map[string]int64{}
-	for kind, name := range failureNames {
-		keys[name.key] = f[kind]
+	for why, name := range failureNames {
+		keys[name.key] = f[why]
 	}
 	return json.Marshal(keys)
 }
 
-func (f *lineFailures) String() string {
+func (f failures) String() string {
 	var whys []string
-	for kind, n := range f {
+	for why, n := range f {
 		if n > 0 {
-			whys = append(whys, cli.Grouped(n)+" "+failureNames[kind].words)
+			whys = append(whys, cli.Grouped(n)+" "+failureNames[why].words)
 		}
 	}
 	return strings.Join(whys, ", ")
-}
-
-// add counts what a file has taken.
-func (t *totals) add(isElse bool, lines, bytes int) {
-	if isElse {
-		t.Else += int64(lines)
-	}
-	t.Written += int64(lines)
-	t.Bytes += int64(bytes)
 }
 
 // print prints what was done, for people.
@@ -103,17 +99,14 @@ func (t *totals) print(w io.Writer) error {
 	}
 	fmt.Fprintf(&b, "written: %s to %s, %s in %v%s\n", cli.CountText(t.Written, "line"), cli.CountText(int64(t.Files), "file"),
 		cli.BytesText(t.Bytes), t.Elapsed.Round(time.Millisecond), rate)
-	if t.Else > 0 {
-		fmt.Fprintf(&b, "of these without a file of their own: %s\n", cli.CountText(t.Else, "line"))
-	}
 	if n := t.Failures.sum(); n > 0 {
-		fmt.Fprintf(&b, "not written: %s: %s\n", cli.CountText(n, "line"), &t.Failures)
+		fmt.Fprintf(&b, "not written: %s: %s\n", cli.CountText(n, "line"), t.Failures)
 	}
 	if t.Cut > 0 {
 		fmt.Fprintf(&b, "not written: the last %s that were read: the line has no end\n", cli.CountText(int64(t.Cut), "byte"))
 	}
 	if t.Healed > 0 {
-		fmt.Fprintf(&b, "healed: %s whose last line was torn, and was ended with a line feed first\n", cli.CountText(t.Healed, "file"))
+		fmt.Fprintf(&b, "healed: %s, ended with a line feed before more was added\n", cli.CountText(t.Healed, "torn line"))
 	}
 	if t.FailedFiles > 0 {
 		fmt.Fprintf(&b, "failed: %s\n", cli.CountText(int64(t.FailedFiles), "file"))
@@ -134,10 +127,7 @@ func (t *totals) print(w io.Writer) error {
 	if t.Stats.NoJournal > 0 {
 		b.WriteString(cli.NoJournalText)
 	}
-	if n := t.Stats.Stripped; n > 0 {
-		fmt.Fprintf(&b, "stripped: %s whose owner, group or an attribute could not be kept\n", cli.CountText(n, "file"))
-	}
-	if t.Written > 0 && t.losses != nil {
+	if t.Written > 0 {
 		fmt.Fprintf(&b, "policy: %v; while it ran, the end of the process would have taken: %s; a power cut: %s\n", t.Policy, t.Process, t.Power)
 	}
 	fmt.Fprintf(&b, "calls that were made again: %s; idle files and directories that were closed: %s\n", cli.Grouped(t.Stats.Retries), cli.Grouped(t.Stats.Evictions))

@@ -23,7 +23,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/cmd/dev/peers/internal/command"
-	"github.com/holdfast-go/holdfast/internal/crash/prove"
+	"github.com/holdfast-go/holdfast/internal/crash"
 )
 
 // Kind crashes programs of others.
@@ -79,14 +79,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 }
 
 // levels are those of a program.
-var levels = []prove.Level{prove.Kill, prove.Fault, prove.PowerCut}
+var levels = []crash.Level{crash.Kill, crash.Fault, crash.PowerCut}
 
 // errNotJudged says that a level says nothing about a program.
 var errNotJudged = errors.New("not judged")
 
 // crash crashes a program at a level.
-func (p program) crash(ctx context.Context, level prove.Level, dir string, within time.Duration) (*prove.Verdict, error) {
-	if p.mapped && level != prove.Kill {
+func (p program) crash(ctx context.Context, level crash.Level, dir string, within time.Duration) (*crash.Verdict, error) {
+	if p.mapped && level != crash.Kill {
 		return nil, fmt.Errorf("%w: it writes through mapped memory, which no supervisor sees", errNotJudged)
 	}
 	if p.needs != "" {
@@ -94,12 +94,12 @@ func (p program) crash(ctx context.Context, level prove.Level, dir string, withi
 			return nil, fmt.Errorf("%w: %w", errNotJudged, err)
 		}
 	}
-	if level != prove.Kill {
-		if why := prove.CanSupervise(exec.CommandContext(ctx, "true")); why != "" {
+	if level != crash.Kill {
+		if why := crash.CanSupervise(exec.CommandContext(ctx, "true")); why != "" {
 			return nil, fmt.Errorf("%w: %s", errNotJudged, why)
 		}
 	}
-	c := prove.Program{Command: p.command, Read: p.read, Dir: dir, Time: within, Seed: rand.Uint64(), Level: level}
+	c := crash.Program{Command: p.command, Read: p.read, Dir: dir, Time: within, Seed: rand.Uint64(), Level: level}
 	if p.open != nil {
 		reader, err := command.Child(ctx, "crash", order{Program: p.name + " " + p.setting, Read: true})
 		if err != nil {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/cmd/dev/peers/internal/command"
-	"github.com/holdfast-go/holdfast/internal/crash/prove"
+	"github.com/holdfast-go/holdfast/internal/crash"
 	"github.com/holdfast-go/holdfast/internal/crash/syscallfault"
 	"github.com/holdfast-go/holdfast/internal/isolate"
 )
@@ -32,7 +32,7 @@ func TestProgramsLoseWhatTheyDocument(t *testing.T) {
 		for _, level := range levels {
 			t.Run(p.name+", "+p.setting+", "+string(level), func(t *testing.T) {
 				t.Parallel()
-				if p.needs != "" && level == prove.Fault {
+				if p.needs != "" && level == crash.Fault {
 					t.Skip("a commit starts so many processes that six faults take seconds: the command gives them")
 				}
 				v, err := p.crash(t.Context(), level, dir, time.Nanosecond)

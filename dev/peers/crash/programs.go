@@ -10,7 +10,7 @@ import (
 	"go.etcd.io/bbolt"
 	_ "modernc.org/sqlite" // the driver "sqlite"
 
-	"github.com/holdfast-go/holdfast/internal/crash/prove"
+	"github.com/holdfast-go/holdfast/internal/crash"
 )
 
 // A program is one setting of what is crashed. It is a database that open opens in the working
@@ -21,7 +21,7 @@ type program struct {
 	command, read string
 	needs         string // a command that must be there
 	mapped        bool   // it writes through mapped memory
-	lost, may     []prove.Level
+	lost, may     []crash.Level
 	documented    string // whether its own page says so
 }
 
@@ -36,35 +36,35 @@ type database struct {
 // (unixSync in its os_unix.c, ticket 1657). So the level fault loses the whole database, if it
 // meets this call.
 var programs = []program{
-	{name: "SQLite", setting: "WAL, synchronous=FULL", open: sqlite("WAL", "FULL"), may: []prove.Level{prove.Fault},
+	{name: "SQLite", setting: "WAL, synchronous=FULL", open: sqlite("WAL", "FULL"), may: []crash.Level{crash.Fault},
 		documented: "yes: the WAL is synced after each commit; but a sync of the directory may fail unheard"},
-	{name: "SQLite", setting: "WAL, synchronous=NORMAL", open: sqlite("WAL", "NORMAL"), lost: []prove.Level{prove.PowerCut}, may: []prove.Level{prove.Fault},
+	{name: "SQLite", setting: "WAL, synchronous=NORMAL", open: sqlite("WAL", "NORMAL"), lost: []crash.Level{crash.PowerCut}, may: []crash.Level{crash.Fault},
 		documented: "yes: a commit may roll back after a power loss"},
-	{name: "SQLite", setting: "DELETE, synchronous=FULL", open: sqlite("DELETE", "FULL"), may: []prove.Level{prove.Fault, prove.PowerCut},
+	{name: "SQLite", setting: "DELETE, synchronous=FULL", open: sqlite("DELETE", "FULL"), may: []crash.Level{crash.Fault, crash.PowerCut},
 		documented: "yes: only EXTRA syncs the directory after the journal's removal; and as above"},
 	{name: "bbolt", setting: "default", open: bolt(false),
 		documented: "yes: each commit is synced"},
-	{name: "bbolt", setting: "NoSync", open: bolt(true), lost: []prove.Level{prove.PowerCut}, may: []prove.Level{prove.Fault},
+	{name: "bbolt", setting: "NoSync", open: bolt(true), lost: []crash.Level{crash.PowerCut}, may: []crash.Level{crash.Fault},
 		documented: "yes: a failure of the system may take or corrupt the database"},
 	{name: "pebble", setting: "pebble.Sync", open: openPebble(pebble.Sync),
 		documented: "yes: a commit waits for the sync of the log"},
-	{name: "pebble", setting: "pebble.NoSync", open: openPebble(pebble.NoSync), lost: []prove.Level{prove.PowerCut}, may: []prove.Level{prove.Kill, prove.Fault},
+	{name: "pebble", setting: "pebble.NoSync", open: openPebble(pebble.NoSync), lost: []crash.Level{crash.PowerCut}, may: []crash.Level{crash.Kill, crash.Fault},
 		documented: "yes: the end of the process may take recent writes"},
 	{name: "badger", setting: "SyncWrites=false, the default", open: openBadger(false), mapped: true,
 		documented: "yes: writes survive the end of the process"},
 	{name: "badger", setting: "SyncWrites=true", open: openBadger(true), mapped: true,
 		documented: "yes, as far as it was judged"},
-	{name: "git commit", setting: "default", command: commits(""), read: log, needs: "git", lost: []prove.Level{prove.PowerCut},
+	{name: "git commit", setting: "default", command: commits(""), read: log, needs: "git", lost: []crash.Level{crash.PowerCut},
 		documented: "yes: it risks losing recent work"},
-	{name: "git commit", setting: "core.fsync=all", command: commits("-c core.fsync=all"), read: log, needs: "git", lost: []prove.Level{prove.PowerCut},
+	{name: "git commit", setting: "core.fsync=all", command: commits("-c core.fsync=all"), read: log, needs: "git", lost: []crash.Level{crash.PowerCut},
 		documented: "no: files are synced, but not the directories of their names"},
-	{name: "sh", setting: "echo >t; mv t f", command: counter("echo $n >t; mv t f"), read: count, lost: []prove.Level{prove.PowerCut}, may: []prove.Level{prove.Fault},
+	{name: "sh", setting: "echo >t; mv t f", command: counter("echo $n >t; mv t f"), read: count, lost: []crash.Level{crash.PowerCut}, may: []crash.Level{crash.Fault},
 		documented: "yes: rename(2) promises nothing of a power cut"},
 	{name: "sh", setting: "echo >t && sync t && mv t f && sync .", command: counter("echo $n >t && sync t && mv t f && sync . || exit"), read: count,
 		documented: "yes: fsync(2) of the file, and of its directory"},
-	{name: "sh", setting: "printf >>log", command: appended(`printf "%07d\n" $n >>log || exit`), read: lines, lost: []prove.Level{prove.PowerCut},
+	{name: "sh", setting: "printf >>log", command: appended(`printf "%07d\n" $n >>log || exit`), read: lines, lost: []crash.Level{crash.PowerCut},
 		documented: "yes: write(2) promises nothing of a power cut"},
-	{name: "sh", setting: "fifty records in memory", lost: []prove.Level{prove.Kill, prove.Fault, prove.PowerCut},
+	{name: "sh", setting: "fifty records in memory", lost: []crash.Level{crash.Kill, crash.Fault, crash.PowerCut},
 		command: appended(`b="$b$n\n"; if [ $((n%50)) = 0 ]; then printf "$b" >>log; b=; fi`), read: lines,
 		documented: "yes: memory goes with the process"},
 }

@@ -12,8 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/holdfast-go/holdfast/internal/crash/fuselog"
-	"github.com/holdfast-go/holdfast/internal/crash/prove"
+	"github.com/holdfast-go/holdfast/internal/crash"
 	"github.com/holdfast-go/holdfast/internal/volume"
 )
 
@@ -22,7 +21,7 @@ type disk struct {
 	point string
 	file  *os.File // for the loop device
 	log   string
-	notes *prove.SharedNotes
+	notes *crash.SharedNotes
 	ended chan error
 	kill  func()
 }
@@ -39,21 +38,21 @@ const (
 // serveDisk is the disk's process. Its descriptors are those that serve gives it; 6 is what it
 // counts.
 func serveDisk(how string) (err error) {
-	d := fuselog.Disk{Server: fuselog.Server{Device: 3, Log: 5}, Image: 4}
+	d := diskServer{server: server{device: 3, file: 5}, image: 4}
 	if how == refusesWrites {
-		d.Refuse = refusesOnce()
+		d.refuse = refusesOnce()
 	}
-	if d.Notes, err = counter(how, 6); err != nil {
+	if d.notes, err = counter(how, 6); err != nil {
 		return err
 	}
-	return d.Serve()
+	return d.serve()
 }
 
 // counter returns what counts acknowledgements, in the file of a descriptor.
 func counter(how string, fd int) (func() uint64, error) {
 	switch how {
 	case countsNotes:
-		notes, err := prove.NotesIn(os.NewFile(uintptr(fd), "notes"))
+		notes, err := crash.NotesIn(os.NewFile(uintptr(fd), "notes"))
 		if err != nil {
 			return nil, err
 		}
@@ -133,7 +132,7 @@ func (r *room) serve(ctx context.Context, c *cell, image *os.File, how string) (
 	if err := os.WriteFile(d.point, nil, 0o600); err != nil {
 		return nil, err
 	}
-	if d.notes, err = prove.NewNotes(); err != nil {
+	if d.notes, err = crash.NewNotes(); err != nil {
 		return nil, err
 	}
 	counted := d.notes.File()
@@ -143,7 +142,7 @@ func (r *room) serve(ctx context.Context, c *cell, image *os.File, how string) (
 		}
 		defer counted.Close()
 	}
-	number, err := fuselog.Mount(d.point, c.owner)
+	number, err := mountDisk(d.point, c.owner)
 	if err != nil {
 		return nil, errors.Join(err, d.notes.Close())
 	}
@@ -209,12 +208,12 @@ func outside(start func() error) error {
 }
 
 // entries are those that reached the disk so far.
-func (d *disk) entries() ([]fuselog.Entry, error) {
+func (d *disk) entries() ([]logged, error) {
 	text, err := os.ReadFile(d.log)
 	if err != nil {
 		return nil, err
 	}
-	return fuselog.Parse(text)
+	return parseLog(text)
 }
 
 // close ends the process. If it hangs, its connection is aborted.

@@ -14,8 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/crash/fuselog"
-	"github.com/holdfast-go/holdfast/internal/crash/prove"
+	"github.com/holdfast-go/holdfast/internal/crash"
 )
 
 // modelTop is where the room of the model has its tmpfs. The directory exists for mounts, and no
@@ -23,7 +22,7 @@ import (
 const modelTop = "/sys/fs/fuse/connections"
 
 // canModel tries what the model needs: a room, and a mount in it.
-func canModel(ctx context.Context, o prove.Options) error {
+func canModel(ctx context.Context, o crash.Options) error {
 	if err := unix.Access("/dev/fuse", unix.R_OK|unix.W_OK); err != nil {
 		return fmt.Errorf("%s: /dev/fuse can't be opened: %w", Model, err)
 	}
@@ -48,7 +47,7 @@ func (r *room) serveTree(ctx context.Context, c *cell, how string) (d *disk, err
 		return nil, err
 	}
 	defer log.Close()
-	if d.notes, err = prove.NewNotes(); err != nil {
+	if d.notes, err = crash.NewNotes(); err != nil {
 		return nil, err
 	}
 	counted := d.notes.File()
@@ -58,7 +57,7 @@ func (r *room) serveTree(ctx context.Context, c *cell, how string) (d *disk, err
 		}
 		defer counted.Close()
 	}
-	number, err := fuselog.Device()
+	number, err := openFuse()
 	if err != nil {
 		return nil, errors.Join(err, d.notes.Close())
 	}
@@ -84,7 +83,7 @@ func (r *room) serveTree(ctx context.Context, c *cell, how string) (d *disk, err
 		}
 		d.ended <- err
 	}()
-	if err := fuselog.MountTree(number, d.point, "holdfast-model"); err != nil {
+	if err := mountTree(number, d.point, "holdfast-model"); err != nil {
 		d.kill()
 		<-d.ended
 		return nil, errors.Join(err, d.notes.Close())
@@ -105,18 +104,18 @@ func serveTreeHere(how string) error {
 	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
 		return err
 	}
-	return (&fuselog.Tree{Server: fuselog.Server{Device: 3, Log: 4, Notes: notes}}).Serve()
+	return (&treeServer{server: server{device: 3, file: 4, notes: notes}}).serve()
 }
 
 // recordTree runs what a cell is about on a tree of files, and returns the log.
-func (r *room) recordTree(c *cell, long time.Duration, number int, seed uint64, there prove.Tree) (l *prove.Log, err error) {
+func (r *room) recordTree(c *cell, long time.Duration, number int, seed uint64, there crash.Tree) (l *crash.Log, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience+long)
 	defer cancel()
 	if err := os.Mkdir(c.dir, 0o700); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(inTime(ctx, err), os.RemoveAll(c.dir)) }()
-	l = &prove.Log{Workload: c.Workload.Name, Policy: c.Policy.String(), Seed: seed, Sector: 512, FS: Model, Again: number > 0, Program: r.order.programOf(c)}
+	l = &crash.Log{Workload: c.Workload.Name, Policy: c.Policy.String(), Seed: seed, Sector: 512, FS: Model, Again: number > 0, Program: r.order.programOf(c)}
 	how := countsNotes
 	if l.Program != nil {
 		how = countsPrinted
@@ -143,7 +142,7 @@ func (r *room) recordTree(c *cell, long time.Duration, number int, seed uint64, 
 		err = r.work(ctx, c, d.point, d, long, seed, number)
 	}
 	if err != nil && unix.Statfs(d.point, &unix.Statfs_t{}) == nil { // the server is not to blame
-		err = &prove.RunError{Err: err}
+		err = &crash.RunError{Err: err}
 	}
 	if err != nil {
 		return nil, err
@@ -176,7 +175,7 @@ func (d *disk) detach() error {
 }
 
 // writeTree makes files in a directory.
-func writeTree(dir string, t prove.Tree) error {
+func writeTree(dir string, t crash.Tree) error {
 	for _, name := range t.Dirs {
 		if err := os.Mkdir(filepath.Join(dir, filepath.FromSlash(name)), 0o777); err != nil {
 			return err
@@ -194,12 +193,12 @@ func writeTree(dir string, t prove.Tree) error {
 const againFor = 20 * time.Millisecond
 
 // judgeModel makes the verdict of a cell of the model.
-func (r *room) judgeModel(c *cell, end time.Time) (*prove.Verdict, error) {
+func (r *room) judgeModel(c *cell, end time.Time) (*crash.Verdict, error) {
 	began := time.Now()
 	v := c.verdict()
 	long := c.lasts(end)
-	e := prove.Exploration{States: r.order.States, End: end}
-	e.Record = func(number int, seed uint64, there prove.Tree) (*prove.Log, error) {
+	e := crash.Exploration{States: r.order.States, End: end}
+	e.Record = func(number int, seed uint64, there crash.Tree) (*crash.Log, error) {
 		lasts := long
 		if number > 0 {
 			lasts = againFor
@@ -209,7 +208,7 @@ func (r *room) judgeModel(c *cell, end time.Time) (*prove.Verdict, error) {
 		return l, err
 	}
 	if read := readerOf(r.top, r.order.programOf(c), c.Workload, c.Policy); read != nil {
-		e.Read = func(t prove.Tree) (*prove.Survivors, error) {
+		e.Read = func(t crash.Tree) (*crash.Survivors, error) {
 			c.step("reading a state")
 			return read(t)
 		}
@@ -230,11 +229,11 @@ func (r *room) judgeModel(c *cell, end time.Time) (*prove.Verdict, error) {
 
 // readerOf returns what says what is in a tree: in a new directory the program's reader does, or the
 // workload. It is nil if the paths of the workload's targets say that.
-func readerOf(in string, p *prove.Program, w *prove.Workload, policy holdfast.Policy) func(prove.Tree) (*prove.Survivors, error) {
+func readerOf(in string, p *crash.Program, w *crash.Workload, policy holdfast.Policy) func(crash.Tree) (*crash.Survivors, error) {
 	targets := w.Targets(policy)
-	read := func(dir string) (*prove.Survivors, error) { return w.Look(dir, targets) }
+	read := func(dir string) (*crash.Survivors, error) { return w.Look(dir, targets) }
 	if p != nil {
-		read = func(dir string) (*prove.Survivors, error) {
+		read = func(dir string) (*crash.Survivors, error) {
 			ctx, cancel := context.WithTimeout(context.Background(), patience/2)
 			defer cancel()
 			return p.Survey(ctx, dir)
@@ -242,21 +241,21 @@ func readerOf(in string, p *prove.Program, w *prove.Workload, policy holdfast.Po
 	} else if w.Survey == nil {
 		return nil
 	}
-	return func(t prove.Tree) (s *prove.Survivors, err error) {
+	return func(t crash.Tree) (s *crash.Survivors, err error) {
 		err = withTree(in, t, func(dir string) (err error) {
 			s, err = read(dir)
 			return err
 		})
 		if n := len(targets); s == nil {
-			s = &prove.Survivors{N: make([]uint64, n), Disorder: make([]bool, n), Half: make([]bool, n)}
+			s = &crash.Survivors{N: make([]uint64, n), Disorder: make([]bool, n), Half: make([]bool, n)}
 		}
 		return s, err
 	}
 }
 
 // withTree calls fn with a directory that has a tree, and removes it.
-func withTree(in string, t prove.Tree, fn func(dir string) error) error {
-	dir, remove, err := prove.Options{Dir: in}.Directory()
+func withTree(in string, t crash.Tree, fn func(dir string) error) error {
+	dir, remove, err := crash.Options{Dir: in}.Directory()
 	if err != nil {
 		return err
 	}
@@ -267,9 +266,9 @@ func withTree(in string, t prove.Tree, fn func(dir string) error) error {
 }
 
 // replayModel judges a state of the model again. It needs no namespace: nothing is mounted.
-func replayModel(ctx context.Context, in string, f *prove.Failure, look string) (*prove.Violation, error) {
+func replayModel(ctx context.Context, o crash.Options, f *crash.Failure, look string) (*crash.Violation, error) {
 	if look != "" {
-		err := withTree(in, f.Tree(), func(dir string) error {
+		err := withTree(o.Dir, f.Tree(), func(dir string) error {
 			cmd := exec.CommandContext(ctx, "sh", "-c", look)
 			cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = dir, os.Stdin, os.Stdout, os.Stderr
 			return cmd.Run()
@@ -278,14 +277,14 @@ func replayModel(ctx context.Context, in string, f *prove.Failure, look string) 
 			return nil, fmt.Errorf("%s: %w", look, err)
 		}
 	}
-	w, p := prove.Find(f.Log.Workload), f.Log.Program
+	w, p := crash.Find(o.Workloads, f.Log.Workload), f.Log.Program
 	policy, err := holdfast.ParsePolicy(f.Log.Policy)
 	if p != nil {
 		w, policy, err = p.Workload(), holdfast.Unbuffered(), nil // a program has none
 		f.Targets, f.Loss = w.Targets(policy), w.Loss(policy)
 	}
 	if w != nil && err == nil { // else Replay says so
-		f.Read = readerOf(in, p, w, policy)
+		f.Read = readerOf(o.Dir, p, w, policy)
 	}
-	return f.Replay()
+	return f.Replay(o.Workloads)
 }

@@ -1,9 +1,9 @@
 // Package powercut cuts the power of real file systems, and judges what they bring back.
 //
-// A workload runs on a file system whose disk package fuselog serves. So each write of a block and
+// A workload runs on a file system whose disk a process of this package serves by FUSE. So each write of a block and
 // each flush is in a log. A crash state is a prefix of that log, without some of what no flush
 // covers. It becomes an image in memory. The kernel mounts it, as after a real power cut, and
-// replays its journal. Then the checker of package prove reads it.
+// replays its journal. Then the checker of package crash reads it.
 //
 // All of it happens in a process of its own, the room, with its own mounts and process numbers.
 // When that process ends, and it ends with this one, the kernel removes all that it made:
@@ -11,7 +11,7 @@
 //
 // No wait is for ever. A step of a cell that takes too long has its disk aborted, and then fails
 // alone. A room that says nothing for too long has all its disks aborted, and then is killed. The
-// kernel aborts a disk whose server answers nothing (package fuselog).
+// kernel aborts a disk whose server answers nothing.
 //
 // Where there is no root, or [Model] is chosen, the room is in a user namespace. There a tree of files
 // is served and mounted, and the states of its log are explored in memory.
@@ -23,11 +23,11 @@ package powercut
 import (
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/crash/prove"
+	"github.com/holdfast-go/holdfast/internal/crash"
 	"github.com/holdfast-go/holdfast/internal/volume"
 )
 
-// The first arguments of the processes that it starts with [prove.Options.Child].
+// The first arguments of the processes that it starts with [crash.Options.Child].
 const (
 	roomArgument = "power-room"
 	diskArgument = "power-disk"
@@ -41,12 +41,12 @@ type order struct {
 	Kinds     []string       `json:",omitempty"`
 	Policies  []string       `json:",omitempty"`
 	Workloads []string       `json:",omitempty"`
-	Program   *prove.Program `json:",omitempty"` // in place of the workloads
+	Program   *crash.Program `json:",omitempty"` // in place of the workloads
 	Show      string         `json:",omitempty"` // showRefusals or showSyncs, and judge nothing
 	States    int
 	Seconds   float64
 	Seed      uint64
-	Replay    *prove.Failure `json:",omitempty"` // judge this state, and nothing else
+	Replay    *crash.Failure `json:",omitempty"` // judge this state, and nothing else
 	Owner     string         // of its mounts
 	Look      string         `json:",omitempty"` // and run this command where it is mounted
 	Patience  time.Duration  // bounds what nothing should take long: then the disk is aborted
@@ -54,8 +54,8 @@ type order struct {
 
 // An answer is what it has found. An empty one says that the room is alive.
 type answer struct {
-	Verdict   *prove.Verdict   `json:",omitempty"`
-	Violation *prove.Violation `json:",omitempty"`
+	Verdict   *crash.Verdict   `json:",omitempty"`
+	Violation *crash.Violation `json:",omitempty"`
 	Refusals  []Refusal        `json:",omitempty"`
 	Syncs     []Sync           `json:",omitempty"`
 	Err       string           `json:",omitempty"`

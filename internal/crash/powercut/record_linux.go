@@ -17,8 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/holdfast-go/holdfast/internal/crash/fuselog"
-	"github.com/holdfast-go/holdfast/internal/crash/prove"
+	"github.com/holdfast-go/holdfast/internal/crash"
 	"github.com/holdfast-go/holdfast/internal/volume"
 )
 
@@ -36,7 +35,7 @@ const (
 )
 
 // programOf returns the program that a cell is about, or nil.
-func (o *order) programOf(c *cell) *prove.Program {
+func (o *order) programOf(c *cell) *crash.Program {
 	if c.Workload.Control != "" {
 		return nil
 	}
@@ -44,14 +43,14 @@ func (o *order) programOf(c *cell) *prove.Program {
 }
 
 // record runs the workload of a cell on a new file system, and returns the log of its disk.
-func (r *room) record(c *cell, long time.Duration) (l *prove.Log, err error) {
+func (r *room) record(c *cell, long time.Duration) (l *crash.Log, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience+long)
 	defer cancel()
 	if err := os.Mkdir(c.dir, 0o700); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(inTime(ctx, err), os.RemoveAll(c.dir)) }()
-	l = &prove.Log{Workload: c.Workload.Name, Policy: c.Policy.String(), Seed: c.seed, FS: c.kind.Name, Size: c.size(), Program: r.order.programOf(c)}
+	l = &crash.Log{Workload: c.Workload.Name, Policy: c.Policy.String(), Seed: c.seed, FS: c.kind.Name, Size: c.size(), Program: r.order.programOf(c)}
 	l.Sector, l.Whole = written(c.kind)
 	image, err := r.makeImage(ctx, c, l.Size)
 	if err != nil {
@@ -124,18 +123,18 @@ func written(k volume.Kind) (sector int64, whole [2]int64) {
 
 // addEntries adds what reached the disk, and each note before the first entry that counted it. The
 // entries from start on came after the file system was made.
-func addEntries(l *prove.Log, all []fuselog.Entry, start int, notes []prove.Note, upTo func(counted uint64) int, ignores bool) {
+func addEntries(l *crash.Log, all []logged, start int, notes []crash.Note, upTo func(counted uint64) int, ignores bool) {
 	noted := 0
 	note := func(upTo int) {
 		for ; noted < upTo; noted++ {
 			if n := notes[noted]; n.Kind != 0 {
-				l.Entries = append(l.Entries, prove.Entry{Op: prove.Noted, At: n.At, Note: &n})
+				l.Entries = append(l.Entries, crash.Entry{Op: crash.Noted, At: n.At, Note: &n})
 			}
 		}
 	}
 	begin := func() {
 		if l.FS == Model { // what was there before is on the disk
-			l.Entries = append(l.Entries, prove.Entry{Op: prove.Flush, UpTo: len(l.Entries)})
+			l.Entries = append(l.Entries, crash.Entry{Op: crash.Flush, UpTo: len(l.Entries)})
 		}
 		l.Start = len(l.Entries)
 	}
@@ -144,26 +143,19 @@ func addEntries(l *prove.Log, all []fuselog.Entry, start int, notes []prove.Note
 		if i == start {
 			begin()
 		}
-		note(min(upTo(e.Notes), len(notes)))
-		add := prove.Entry{File: e.File, Offset: e.Offset, Data: e.Data, At: e.At}
+		note(min(upTo(e.notes), len(notes)))
+		add := e.Entry
 		switch e.Op {
-		case fuselog.Write:
-			if add.Op = prove.Write; l.FS != Model {
+		case crash.Write:
+			if l.FS != Model {
 				add.File = device
 			}
-		case fuselog.Resize:
-			add.Op = prove.Resize
-		case fuselog.Name:
-			add.Op = prove.Name
-			for _, x := range e.Edits {
-				add.Edits = append(add.Edits, prove.Edit(x))
-			}
-		case fuselog.Sync:
+		case crash.Flush:
 			flushes++
 			if ignores && i >= start && (flushes-1)%keepsFlush != 0 {
 				continue
 			}
-			add.Op, add.UpTo = prove.Flush, len(l.Entries)
+			add.UpTo = len(l.Entries)
 		}
 		l.Entries = append(l.Entries, add)
 	}
@@ -189,7 +181,7 @@ func (c *cell) size() int64 {
 }
 
 // addImage adds what mkfs has made, as writes that are on the disk.
-func addImage(l *prove.Log, image *os.File) error {
+func addImage(l *crash.Log, image *os.File) error {
 	zero := make([]byte, pageSize)
 	for at := int64(0); ; {
 		from, err := unix.Seek(int(image.Fd()), at, unix.SEEK_DATA)
@@ -207,12 +199,12 @@ func addImage(l *prove.Log, image *os.File) error {
 		for ; len(data) > 0; from += pageSize {
 			page := data[:min(pageSize, len(data))]
 			if data = data[len(page):]; !bytes.Equal(page, zero[:len(page)]) {
-				l.Entries = append(l.Entries, prove.Entry{Op: prove.Write, File: device, Offset: from, Data: bytes.Clone(page)})
+				l.Entries = append(l.Entries, crash.Entry{Op: crash.Write, File: device, Offset: from, Data: bytes.Clone(page)})
 			}
 		}
 		at = to
 	}
-	l.Entries = append(l.Entries, prove.Entry{Op: prove.Flush, UpTo: len(l.Entries)})
+	l.Entries = append(l.Entries, crash.Entry{Op: crash.Flush, UpTo: len(l.Entries)})
 	return nil
 }
 
@@ -330,7 +322,7 @@ func shell(ctx context.Context, dir, command string) *exec.Cmd {
 }
 
 // printedNotes are the acknowledgements of a program, and how many of them so many bytes have.
-func printedNotes(file string) (notes []prove.Note, upTo func(counted uint64) int, err error) {
+func printedNotes(file string) (notes []crash.Note, upTo func(counted uint64) int, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, nil, err
@@ -339,7 +331,7 @@ func printedNotes(file string) (notes []prove.Note, upTo func(counted uint64) in
 	at := uint64(0)
 	for line := range bytes.Lines(text) {
 		at += uint64(len(line))
-		for _, n := range prove.Acknowledged(line, prove.Durable) {
+		for _, n := range crash.Acknowledged(line, crash.Durable) {
 			notes, ends = append(notes, n), append(ends, at)
 		}
 	}

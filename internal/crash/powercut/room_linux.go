@@ -19,8 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/crash/fuselog"
-	"github.com/holdfast-go/holdfast/internal/crash/prove"
+	"github.com/holdfast-go/holdfast/internal/crash"
 	"github.com/holdfast-go/holdfast/internal/volume"
 )
 
@@ -32,19 +31,20 @@ const mountsFD = 5
 
 // A room is the process that makes and mounts everything.
 type room struct {
-	child func(ctx context.Context, args ...string) *exec.Cmd
-	top   string // a tmpfs that only this process and its children see
-	order order
-	end   time.Time
-	mu    sync.Mutex // of out
-	out   *json.Encoder
+	child     func(ctx context.Context, args ...string) *exec.Cmd
+	workloads []*crash.Workload // that an order may name
+	top       string            // a tmpfs that only this process and its children see
+	order     order
+	end       time.Time
+	mu        sync.Mutex // of out
+	out       *json.Encoder
 }
 
-// Process is one of the processes that it starts, by the arguments, or of those that package
-// prove starts.
-func Process(args []string, o prove.Options) error {
+// Process is one of the processes that it starts, by the arguments, or that package crash starts. An
+// order may name any of the options' workloads.
+func Process(args []string, o crash.Options) error {
 	if len(args) == 0 || !slices.Contains([]string{diskArgument, treeArgument, roomArgument, awayArgument}, args[0]) {
-		return prove.Child(args)
+		return crash.Child(args, o.Workloads)
 	}
 	switch {
 	case args[0] == diskArgument && len(args) == 2:
@@ -59,7 +59,7 @@ func Process(args []string, o prove.Options) error {
 	}
 	// The first thread keeps the room's mounts, by which the process is known: see outside.
 	runtime.LockOSThread()
-	r := &room{child: o.Child, top: os.TempDir(), out: json.NewEncoder(os.NewFile(4, "answers"))}
+	r := &room{child: o.Child, workloads: o.Workloads, top: os.TempDir(), out: json.NewEncoder(os.NewFile(4, "answers"))}
 	text, err := bufio.NewReader(os.NewFile(3, "orders")).ReadBytes('\n')
 	if err == nil {
 		err = json.Unmarshal(text, &r.order)
@@ -127,7 +127,7 @@ func (r *room) run() error {
 	}
 	r.end = time.Now().Add(time.Duration(r.order.Seconds * float64(time.Second)))
 	said := make([]error, len(cells))
-	prove.Share(len(cells), workers, r.end, func(n int, long time.Duration) bool {
+	crash.Share(len(cells), workers, r.end, func(n int, long time.Duration) bool {
 		said[n] = r.say(r.answer(cells[n], time.Now().Add(long)))
 		return said[n] == nil
 	})
@@ -178,7 +178,7 @@ func (r *room) answer(c *cell, end time.Time) *answer {
 		}
 		late = what.name
 		c.step(what.name)
-		_ = fuselog.Abort(c.owner) // whether it helped is seen by what comes next
+		_ = abortOwner(c.owner) // whether it helped is seen by what comes next
 		if d := c.disk.Load(); d != nil {
 			d.kill()
 		}
@@ -196,7 +196,7 @@ func (r *room) cannot(c *cell, err error) *answer {
 
 // A cell is what one verdict is about.
 type cell struct {
-	prove.Cell
+	crash.Cell
 	kind  volume.Kind
 	seed  uint64
 	dir   string
@@ -218,8 +218,8 @@ func (c *cell) step(name string) { c.doing.Store(&step{name, time.Now()}) }
 func (c *cell) in(name string) string { return filepath.Join(c.dir, name) }
 
 // verdict is that of the cell before anything was judged.
-func (c *cell) verdict() *prove.Verdict {
-	v := c.Verdict(prove.PowerCut, c.seed)
+func (c *cell) verdict() *crash.Verdict {
+	v := c.Verdict(crash.PowerCut, c.seed)
 	v.FS = c.kind.Name
 	if c.liar != "" {
 		v.Workload, v.Control = c.liar, liarControl
@@ -235,11 +235,8 @@ const (
 	liarControl = "lost"
 )
 
-// harmlessThere are programs that are no liars where a commit of the journal also brings what was
-// written before it to the disk. There the sync of the directory syncs the file.
-var harmlessThere = []string{"liar-no-sync", "liar-name-first"}
-
-// journalsData reports whether it does. An ext4 with data=ordered does not, since it allocates late.
+// journalsData reports whether a commit of the journal also brings what was written before it to the disk. There
+// the sync of the directory syncs the file. An ext4 with data=ordered does not, since it allocates late.
 // f2fs keeps the bytes of such small files in their inodes, which a checkpoint writes. On nilfs2
 // each sync writes all that is dirty.
 func journalsData(k volume.Kind) bool {
@@ -248,7 +245,7 @@ func journalsData(k volume.Kind) bool {
 
 // cells are those of the order, the controls of all file systems first.
 func (r *room) cells() (cells []*cell, err error) {
-	var o prove.Options
+	var o crash.Options
 	for _, text := range r.order.Policies {
 		p, err := holdfast.ParsePolicy(text)
 		if err != nil {
@@ -257,7 +254,11 @@ func (r *room) cells() (cells []*cell, err error) {
 		o.Policies = append(o.Policies, p)
 	}
 	for _, name := range r.order.Workloads {
-		o.Workloads = append(o.Workloads, prove.Find(name))
+		w := crash.Find(r.workloads, name)
+		if w == nil {
+			return nil, fmt.Errorf("there is no workload %q", name)
+		}
+		o.Workloads = append(o.Workloads, w)
 	}
 	for _, name := range r.order.Kinds {
 		k, err := kindOf(name)
@@ -269,14 +270,14 @@ func (r *room) cells() (cells []*cell, err error) {
 			continue
 		}
 		if p := r.order.Program; p != nil {
-			cells = append(cells, &cell{Cell: prove.Cell{Workload: p.Workload(), Policy: holdfast.EachDurable()}, kind: k})
+			cells = append(cells, &cell{Cell: crash.Cell{Workload: p.Workload(), Policy: holdfast.EachDurable()}, kind: k})
 		}
-		for _, c := range o.Cells(prove.PowerCut) {
-			if journalsData(k) && slices.Contains(harmlessThere, c.Workload.Name) {
+		for _, c := range o.Cells(crash.PowerCut) {
+			if c.Workload.Journal && journalsData(k) {
 				continue
 			}
 			cells = append(cells, &cell{Cell: c, kind: k})
-			if c.Workload.Name != "plain" { // below which a disk lies
+			if !c.Workload.Below {
 				continue
 			}
 			liars := []string{noFlush}
@@ -315,7 +316,7 @@ func (c *cell) lasts(end time.Time) time.Duration {
 }
 
 // judge makes the verdict of a cell.
-func (r *room) judge(c *cell, end time.Time) (*prove.Verdict, error) {
+func (r *room) judge(c *cell, end time.Time) (*crash.Verdict, error) {
 	if c.kind.Name == Model {
 		return r.judgeModel(c, end)
 	}
@@ -329,7 +330,7 @@ func (r *room) judge(c *cell, end time.Time) (*prove.Verdict, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(c.dir)
-	m, err := mounterOf(l, c.dir, c.step)
+	m, err := mounterOf(l, r.workloads, c.dir, c.step)
 	if err != nil {
 		return nil, err
 	}
@@ -354,7 +355,7 @@ func (r *room) judge(c *cell, end time.Time) (*prove.Verdict, error) {
 				return nil, err
 			}
 			if violation != nil {
-				v.Failure = &prove.Failure{Violation: violation, State: s, Log: l, Words: violation.Words}
+				v.Failure = &crash.Failure{Violation: violation, State: s, Log: l, Words: violation.Words}
 			}
 		}
 		t := cursor.checker.Tally
@@ -376,10 +377,10 @@ func (r *room) judge(c *cell, end time.Time) (*prove.Verdict, error) {
 }
 
 // someState chooses one of a few power cuts at the cursor.
-func (c *cursor) someState(random *rand.Rand) prove.State {
-	var seen, states []prove.State
-	c.log.States(c.position, c.pending, random, 8, &seen, func(s *prove.State) {
-		if s.Crash == prove.Power {
+func (c *cursor) someState(random *rand.Rand) crash.State {
+	var seen, states []crash.State
+	c.log.States(c.position, c.pending, random, 8, &seen, func(s *crash.State) {
+		if s.Crash == crash.Power {
 			states = append(states, *s)
 		}
 	})
@@ -388,14 +389,14 @@ func (c *cursor) someState(random *rand.Rand) prove.State {
 
 // positions chooses where the power is cut, in order: half right before a flush, half anywhere. Of the
 // flushes, those that cover more writes are chosen more often: one write alone is there or not.
-func positions(l *prove.Log, count int, random *rand.Rand) (all []int) {
+func positions(l *crash.Log, count int, random *rand.Rand) (all []int) {
 	var flushes []int
 	writes := 0
 	for i := l.Start; i < len(l.Entries); i++ {
 		switch l.Entries[i].Op {
-		case prove.Write:
+		case crash.Write:
 			writes++
-		case prove.Flush:
+		case crash.Flush:
 			flushes = append(flushes, slices.Repeat([]int{i}, max(0, writes-1))...)
 			writes = 0
 		}
@@ -412,15 +413,15 @@ func positions(l *prove.Log, count int, random *rand.Rand) (all []int) {
 }
 
 // replay judges the state of a failure that was kept, and runs a command where it is mounted.
-func (r *room) replay(f *prove.Failure) (*prove.Violation, error) {
-	m, err := mounterOf(f.Log, r.top, func(string) {})
+func (r *room) replay(f *crash.Failure) (*crash.Violation, error) {
+	m, err := mounterOf(f.Log, r.workloads, r.top, func(string) {})
 	if err != nil {
 		return nil, err
 	}
 	if r.order.Look != "" {
 		c := m.cursor(f.Log)
 		c.to(f.State.Position)
-		v, err := m.mounted(c, &f.State, func(dir string) (*prove.Violation, error) {
+		v, err := m.mounted(c, &f.State, func(dir string) (*crash.Violation, error) {
 			cmd := exec.CommandContext(context.Background(), "sh", "-c", r.order.Look)
 			cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = dir, os.Stdin, os.Stdout, os.Stderr
 			if _, err := os.Stat(dir); err != nil {

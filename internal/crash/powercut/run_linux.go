@@ -20,12 +20,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/crash/fuselog"
-	"github.com/holdfast-go/holdfast/internal/crash/prove"
+	"github.com/holdfast-go/holdfast/internal/crash"
 )
 
 // Can returns nil if the power of a file system can be cut here, or what is missing.
-func Can(ctx context.Context, o prove.Options, kind string) error {
+func Can(ctx context.Context, o crash.Options, kind string) error {
 	if kind == Model {
 		return canModel(ctx, o)
 	}
@@ -44,7 +43,7 @@ func Can(ctx context.Context, o prove.Options, kind string) error {
 
 // Run makes the verdicts of file systems, on each the controls first, or of the model alone. It
 // returns when all that it made is gone.
-func Run(ctx context.Context, o prove.Options, kinds []string, most time.Duration) ([]*prove.Verdict, error) {
+func Run(ctx context.Context, o crash.Options, kinds []string, most time.Duration) ([]*crash.Verdict, error) {
 	what := order{Model: slices.Equal(kinds, []string{Model}), Kinds: kinds, States: o.States, Seconds: most.Seconds(), Seed: o.Seed, Program: o.Program}
 	for _, p := range o.Policies {
 		what.Policies = append(what.Policies, p.String())
@@ -52,24 +51,24 @@ func Run(ctx context.Context, o prove.Options, kinds []string, most time.Duratio
 	for _, w := range o.Workloads {
 		what.Workloads = append(what.Workloads, w.Name)
 	}
-	var all []*prove.Verdict
+	var all []*crash.Verdict
 	err := enter(ctx, o, what, nil, func(a *answer) {
 		if a.Verdict != nil {
 			all = append(all, a.Verdict)
 		}
 	})
 	// They came as they were ready.
-	slices.SortStableFunc(all, func(a, b *prove.Verdict) int {
+	slices.SortStableFunc(all, func(a, b *crash.Verdict) int {
 		return cmp.Or(cmp.Compare(slices.Index(kinds, a.FS), slices.Index(kinds, b.FS)), cmp.Compare(min(1, len(b.Control)), min(1, len(a.Control))),
 			strings.Compare(a.Workload, b.Workload), strings.Compare(a.Policy.String(), b.Policy.String()))
 	})
 	return all, err
 }
 
-// Replay judges the state of a failure again. With a command to look at it, that runs where the
+// Replay judges the state of a failure again. Its workload is one of the options'. With a command to look at it, that runs where the
 // state is mounted, on this terminal.
-func Replay(ctx context.Context, o prove.Options, f *prove.Failure, look string) (v *prove.Violation, err error) {
-	w := prove.Find(f.Log.Workload)
+func Replay(ctx context.Context, o crash.Options, f *crash.Failure, look string) (v *crash.Violation, err error) {
+	w := crash.Find(o.Workloads, f.Log.Workload)
 	if f.Log.Program != nil {
 		w = f.Log.Program.Workload()
 	}
@@ -81,7 +80,7 @@ func Replay(ctx context.Context, o prove.Options, f *prove.Failure, look string)
 		return nil, fmt.Errorf("the state is at entry %d, and the log has %d", f.State.Position, len(f.Log.Entries))
 	}
 	if f.Log.FS == Model {
-		return replayModel(ctx, o.Dir, f, look)
+		return replayModel(ctx, o, f, look)
 	}
 	if err := Can(ctx, o, f.Log.FS); err != nil && o.Room == nil {
 		return nil, err
@@ -92,14 +91,14 @@ func Replay(ctx context.Context, o prove.Options, f *prove.Failure, look string)
 
 // ShowRefusals lets the disk of each file system answer EIO to one write of a program's bytes. It
 // shows what the program's syncs return then, and what is left.
-func ShowRefusals(ctx context.Context, o prove.Options, kinds []string) (all []Refusal, err error) {
+func ShowRefusals(ctx context.Context, o crash.Options, kinds []string) (all []Refusal, err error) {
 	err = enter(ctx, o, order{Kinds: kinds, Show: showRefusals}, nil, func(a *answer) { all = append(all, a.Refusals...) })
 	slices.SortStableFunc(all, func(a, b Refusal) int { return cmp.Compare(slices.Index(kinds, a.FS), slices.Index(kinds, b.FS)) })
 	return all, err
 }
 
 // ShowSyncs shows what the calls that make bytes durable send to the disk of each file system.
-func ShowSyncs(ctx context.Context, o prove.Options, kinds []string) (all []Sync, err error) {
+func ShowSyncs(ctx context.Context, o crash.Options, kinds []string) (all []Sync, err error) {
 	err = enter(ctx, o, order{Kinds: kinds, Show: showSyncs}, nil, func(a *answer) { all = append(all, a.Syncs...) })
 	slices.SortStableFunc(all, func(a, b Sync) int { return cmp.Compare(slices.Index(kinds, a.FS), slices.Index(kinds, b.FS)) })
 	return all, err
@@ -109,12 +108,12 @@ func ShowSyncs(ctx context.Context, o prove.Options, kinds []string) (all []Sync
 var rooms atomic.Int64
 
 // enter starts the room, and calls each with its answers until it has ended.
-func enter(ctx context.Context, o prove.Options, what order, stdin *os.File, each func(*answer)) error {
+func enter(ctx context.Context, o crash.Options, what order, stdin *os.File, each func(*answer)) error {
 	runtime.LockOSThread() // the room is killed when the thread ends that started it: PR_SET_PDEATHSIG(2const)
 	defer runtime.UnlockOSThread()
 	owner := "holdfast-model" // nothing of it needs an abort: when it is killed, its disks end
 	if !what.Model {
-		mine, err := fuselog.AbortStale()
+		mine, err := abortStale()
 		if err != nil {
 			return err
 		}
@@ -172,7 +171,7 @@ func enter(ctx context.Context, o prove.Options, what order, stdin *os.File, eac
 }
 
 // roomCommand is the room's process. What it says of its failure is in said, if it has no terminal.
-func roomCommand(ctx context.Context, o prove.Options, model bool, stdin *os.File) (cmd *exec.Cmd, said *tail) {
+func roomCommand(ctx context.Context, o crash.Options, model bool, stdin *os.File) (cmd *exec.Cmd, said *tail) {
 	cmd, said = o.Child(ctx, roomArgument), &tail{}
 	how := &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID, Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
 	cmd.SysProcAttr, cmd.WaitDelay = how, patience
@@ -192,7 +191,7 @@ func roomCommand(ctx context.Context, o prove.Options, model bool, stdin *os.Fil
 }
 
 // enterAway lets another kernel obey the order.
-func enterAway(ctx context.Context, o prove.Options, order []byte, each func(*answer)) error {
+func enterAway(ctx context.Context, o crash.Options, order []byte, each func(*answer)) error {
 	var failed error
 	err := o.Room(ctx, []string{awayArgument}, order, func(from io.Reader) error {
 		for a := range answersFrom(from, ctx.Done()) {
@@ -208,7 +207,7 @@ func enterAway(ctx context.Context, o prove.Options, order []byte, each func(*an
 }
 
 // obey is the process in another kernel: it does what is ordered there.
-func obey(o prove.Options, in io.Reader, out io.Writer) error {
+func obey(o crash.Options, in io.Reader, out io.Writer) error {
 	var what order
 	if err := json.NewDecoder(in).Decode(&what); err != nil {
 		return err
@@ -270,7 +269,7 @@ func attend(cmd *exec.Cmd, lines <-chan *answer, owner string, patience time.Dur
 			if times++; times > 2 {
 				return errors.Join(failed, errors.New("it can't be killed, and is left")), exit
 			}
-			failed = errors.Join(failed, fmt.Errorf("the processes of level power have said nothing for %v%s", patience, stuck(cmd.Process.Pid)), fuselog.Abort(owner))
+			failed = errors.Join(failed, fmt.Errorf("the processes of level power have said nothing for %v%s", patience, stuck(cmd.Process.Pid)), abortOwner(owner))
 			if times == 2 {
 				_ = cmd.Process.Kill()
 			}

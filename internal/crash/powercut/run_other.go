@@ -7,29 +7,29 @@ import (
 	"errors"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/crash/prove"
+	"github.com/holdfast-go/holdfast/internal/crash"
 )
 
 var errLinux = errors.New("it needs FUSE and loop devices of Linux")
 
 // Can returns an error.
-func Can(context.Context, prove.Options, string) error { return errLinux }
+func Can(context.Context, crash.Options, string) error { return errLinux }
 
 // Run returns an error.
-func Run(context.Context, prove.Options, []string, time.Duration) ([]*prove.Verdict, error) {
+func Run(context.Context, crash.Options, []string, time.Duration) ([]*crash.Verdict, error) {
 	return nil, errLinux
 }
 
 // Replay returns an error.
-func Replay(context.Context, prove.Options, *prove.Failure, string) (*prove.Violation, error) {
+func Replay(context.Context, crash.Options, *crash.Failure, string) (*crash.Violation, error) {
 	return nil, errLinux
 }
 
 // ShowRefusals returns an error.
-func ShowRefusals(context.Context, prove.Options, []string) ([]Refusal, error) { return nil, errLinux }
+func ShowRefusals(context.Context, crash.Options, []string) ([]Refusal, error) { return nil, errLinux }
 
 // ShowSyncs returns an error.
-func ShowSyncs(context.Context, prove.Options, []string) ([]Sync, error) { return nil, errLinux }
+func ShowSyncs(context.Context, crash.Options, []string) ([]Sync, error) { return nil, errLinux }
 
-// Process is a process that package prove starts.
-func Process(args []string, _ prove.Options) error { return prove.Child(args) }
+// Process is a process that package crash starts.
+func Process(args []string, o crash.Options) error { return crash.Child(args, o.Workloads) }

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/crash/fuselog"
+	"github.com/holdfast-go/holdfast/internal/crash"
 )
 
 // block returns the bytes that are written: one page, which no file system keeps beside its inode.
@@ -36,9 +36,9 @@ const (
 
 // refusesOnce chooses the first write of each block that is to be refused: a file system that
 // tries again has success.
-func refusesOnce() func(fuselog.Entry) bool {
+func refusesOnce() func(crash.Entry) bool {
 	known := map[byte]bool{}
-	return func(e fuselog.Entry) bool {
+	return func(e crash.Entry) bool {
 		at := bytes.Index(e.Data, []byte(refused)) + len(refused)
 		if at < len(refused) || at >= len(e.Data) || known[e.Data[at]] {
 			return false
@@ -297,7 +297,7 @@ func (r *room) syncs(c *cell) (all []Sync, err error) {
 }
 
 // sent sums up what reached a disk.
-func sent(entries []fuselog.Entry) (s Sync) {
+func sent(entries []logged) (s Sync) {
 	type part struct {
 		what  string
 		bytes int
@@ -306,7 +306,7 @@ func sent(entries []fuselog.Entry) (s Sync) {
 	for _, e := range entries {
 		what := "other"
 		switch {
-		case e.Op == fuselog.Sync:
+		case e.Op == crash.Flush:
 			what = "flush"
 			s.Flushes++
 		case bytes.Contains(e.Data, []byte(traced)):

@@ -15,26 +15,26 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/crash/prove"
+	"github.com/holdfast-go/holdfast/internal/crash"
 	"github.com/holdfast-go/holdfast/internal/volume"
 )
 
 // A cursor is the disk of a log before an entry. It only goes forward.
 type cursor struct {
-	log      *prove.Log
-	checker  *prove.Checker
+	log      *crash.Log
+	checker  *crash.Checker
 	position int
 	pending  []int
 	pages    map[int64][]byte // what is on the disk, where it is not zero
 	run      []byte
 }
 
-func (m *mounter) cursor(l *prove.Log) *cursor {
+func (m *mounter) cursor(l *crash.Log) *cursor {
 	c := &cursor{log: l, pages: map[int64][]byte{}}
 	if m.program != nil {
 		c.checker = m.program.Checker()
 	} else {
-		c.checker = prove.NewChecker(m.targets, m.loss)
+		c.checker = crash.NewChecker(m.targets, m.loss)
 	}
 	return c
 }
@@ -43,11 +43,11 @@ func (m *mounter) cursor(l *prove.Log) *cursor {
 func (c *cursor) to(position int) {
 	for ; c.position < position; c.position++ {
 		switch e := &c.log.Entries[c.position]; e.Op {
-		case prove.Noted:
+		case crash.Noted:
 			c.checker.Note(*e.Note)
-		case prove.Write:
+		case crash.Write:
 			c.pending = append(c.pending, c.position)
-		case prove.Flush:
+		case crash.Flush:
 			done := 0
 			for ; done < len(c.pending) && c.pending[done] < e.UpTo; done++ {
 				x := &c.log.Entries[c.pending[done]]
@@ -67,7 +67,7 @@ func (c *cursor) to(position int) {
 }
 
 // image makes the image of a state at the cursor.
-func (c *cursor) image(s *prove.State, path string) (*os.File, error) {
+func (c *cursor) image(s *crash.State, path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return nil, err
@@ -98,21 +98,21 @@ func (c *cursor) image(s *prove.State, path string) (*os.File, error) {
 type mounter struct {
 	dir      string // of its own
 	kind     volume.Kind
-	workload *prove.Workload
+	workload *crash.Workload
 	policy   holdfast.Policy
 	loss     holdfast.Loss
-	targets  []prove.Target
+	targets  []crash.Target
 	seed     uint64
 	number   int
-	program  *prove.Program    // in place of the workload
+	program  *crash.Program    // in place of the workload
 	step     func(what string) // says what comes next, and that it goes on
 }
 
-// mounterOf returns one for a log that was kept.
-func mounterOf(l *prove.Log, dir string, step func(string)) (*mounter, error) {
+// mounterOf returns one for a log that was kept, of one of these workloads or of a program.
+func mounterOf(l *crash.Log, workloads []*crash.Workload, dir string, step func(string)) (*mounter, error) {
 	k, err := kindOf(l.FS)
 	p, policyErr := holdfast.ParsePolicy(l.Policy)
-	w := prove.Find(l.Workload)
+	w := crash.Find(workloads, l.Workload)
 	if l.Program != nil {
 		w = l.Program.Workload()
 	}
@@ -120,17 +120,17 @@ func mounterOf(l *prove.Log, dir string, step func(string)) (*mounter, error) {
 		return nil, errors.Join(err, fmt.Errorf("workload %q", l.Workload))
 	}
 	return &mounter{dir: dir, kind: k, workload: w, policy: p, targets: w.Targets(p), seed: l.Seed,
-		loss: prove.Cell{Workload: w, Policy: p}.Verdict(prove.PowerCut, 0).Loss, program: l.Program, step: step}, nil
+		loss: crash.Cell{Workload: w, Policy: p}.Verdict(crash.PowerCut, 0).Loss, program: l.Program, step: step}, nil
 }
 
 // judge mounts a state and judges it. What the next run leaves there is judged too, if again says
 // so. The tally gets what the next run adds.
-func (m *mounter) judge(c *cursor, s *prove.State, again bool, t *prove.Tally) (v *prove.Violation, err error) {
+func (m *mounter) judge(c *cursor, s *crash.State, again bool, t *crash.Tally) (v *crash.Violation, err error) {
 	now := int64(0)
 	if len(c.log.Entries) > 0 {
 		now = c.log.Entries[min(c.position, len(c.log.Entries)-1)].At
 	}
-	v, err = m.mounted(c, s, func(dir string) (*prove.Violation, error) {
+	v, err = m.mounted(c, s, func(dir string) (*crash.Violation, error) {
 		if m.program != nil {
 			return m.judgeProgram(c, dir, now, again, t)
 		}
@@ -139,7 +139,7 @@ func (m *mounter) judge(c *cursor, s *prove.State, again bool, t *prove.Tally) (
 		if err != nil {
 			return unreadable(err), nil
 		}
-		v := c.checker.Judge(prove.Power, found, now, -1)
+		v := c.checker.Judge(crash.Power, found, now, -1)
 		if v != nil || !again {
 			return v, nil
 		}
@@ -158,12 +158,12 @@ func (m *mounter) judge(c *cursor, s *prove.State, again bool, t *prove.Tally) (
 
 // judgeProgram lets the program's reader say what is in a state. Then, if again says so, the program
 // is run there and killed: it must go on with what it has.
-func (m *mounter) judgeProgram(c *cursor, dir string, now int64, again bool, t *prove.Tally) (*prove.Violation, error) {
+func (m *mounter) judgeProgram(c *cursor, dir string, now int64, again bool, t *crash.Tally) (*crash.Violation, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience/2)
 	defer cancel()
 	m.step("--read of a state")
 	found, unread := m.program.Survey(ctx, dir)
-	v := c.checker.Judge(prove.Power, found, now, -1)
+	v := c.checker.Judge(crash.Power, found, now, -1)
 	if v != nil {
 		if v.Words = m.program.Words(v, c.checker); unread != nil {
 			v.Words += fmt.Sprintf(" (%v)", unread)
@@ -183,12 +183,12 @@ func (m *mounter) judgeProgram(c *cursor, dir string, now int64, again bool, t *
 	return v, err
 }
 
-func unreadable(err error) *prove.Violation {
-	return &prove.Violation{Rule: "unreadable", Words: fmt.Sprintf("what is left can't be read: %v", err)}
+func unreadable(err error) *crash.Violation {
+	return &crash.Violation{Rule: "unreadable", Words: fmt.Sprintf("what is left can't be read: %v", err)}
 }
 
 // mounted calls fn with the workload's directory in a state. If that can't be mounted, it says so.
-func (m *mounter) mounted(c *cursor, s *prove.State, fn func(dir string) (*prove.Violation, error)) (v *prove.Violation, err error) {
+func (m *mounter) mounted(c *cursor, s *crash.State, fn func(dir string) (*crash.Violation, error)) (v *crash.Violation, err error) {
 	m.number++
 	image := filepath.Join(m.dir, fmt.Sprint("state", m.number))
 	f, err := c.image(s, image)
@@ -196,8 +196,8 @@ func (m *mounter) mounted(c *cursor, s *prove.State, fn func(dir string) (*prove
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close(), os.Remove(image)) }()
-	unmountable := func(err error) *prove.Violation {
-		return &prove.Violation{Rule: "unmountable", Words: fmt.Sprintf("the file system can't be mounted any more: %v", err)}
+	unmountable := func(err error) *crash.Violation {
+		return &crash.Violation{Rule: "unmountable", Words: fmt.Sprintf("the file system can't be mounted any more: %v", err)}
 	}
 	repair := map[string][]string{"ext2": {"e2fsck", "-f", "-y"}, "ext4-nojournal": {"e2fsck", "-f", "-y"}, // they have no journal
 		"jfs": {"fsck.jfs", "-a"}, // which replays its journal: the kernel mounts none that was not
@@ -237,13 +237,13 @@ func lastLine(out []byte) string {
 
 // again runs the workload on what the crash has left, and judges both. A disk that is full then is no
 // broken promise, and no second run.
-func (m *mounter) again(dir string, before *prove.Survivors, t *prove.Tally) (*prove.Violation, error) {
-	c := prove.NewChecker(m.targets, m.loss)
+func (m *mounter) again(dir string, before *crash.Survivors, t *crash.Tally) (*crash.Violation, error) {
+	c := crash.NewChecker(m.targets, m.loss)
 	c.Inherit(before)
-	notes := make(chan prove.Note, 1<<14)
+	notes := make(chan crash.Note, 1<<14)
 	const records = 8
-	err := m.workload.Run(&prove.Run{System: prove.Real(dir), Policy: m.policy, Number: 1, Seed: m.seed + 1, Records: records,
-		Tell: func(n prove.Note) {
+	err := m.workload.Run(&crash.Run{System: crash.Real(dir), Policy: m.policy, Number: 1, Seed: m.seed + 1, Records: records,
+		Tell: func(n crash.Note) {
 			n.At = time.Now().UnixNano()
 			notes <- n
 		}})
@@ -251,7 +251,7 @@ func (m *mounter) again(dir string, before *prove.Survivors, t *prove.Tally) (*p
 	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
 		return nil, fmt.Errorf("the second run, on what a crash left: %w", err)
 	} else if err != nil {
-		return &prove.Violation{Rule: "again", Words: fmt.Sprintf("the second run, on what a crash left, failed: %v", err)}, nil
+		return &crash.Violation{Rule: "again", Words: fmt.Sprintf("the second run, on what a crash left, failed: %v", err)}, nil
 	}
 	for n := range notes {
 		c.Note(n)
@@ -260,14 +260,14 @@ func (m *mounter) again(dir string, before *prove.Survivors, t *prove.Tally) (*p
 	if err != nil {
 		return unreadable(err), nil
 	}
-	v := c.Judge(prove.Process, found, time.Now().UnixNano(), -1)
+	v := c.Judge(crash.Process, found, time.Now().UnixNano(), -1)
 	t.TemporaryEnd = max(t.TemporaryEnd, found.Temporaries)
 	t.Acknowledged += c.Tally.Acknowledged
 	if v == nil {
 		v = m.workload.Leaves(found, true)
 	}
 	if v != nil {
-		v = &prove.Violation{Rule: v.Rule, ID: v.ID, N: v.N, Words: "after the second run: " + v.Words}
+		v = &crash.Violation{Rule: v.Rule, ID: v.ID, N: v.N, Words: "after the second run: " + v.Words}
 		t.Lost += c.Tally.Lost
 	}
 	return v, nil
@@ -278,10 +278,10 @@ const shrinkTries = 60
 
 // shrink looks for an earlier crash with nothing pending on the disk, and else for fewer pending
 // writes, that break the same promise. It keeps the log up to there.
-func (m *mounter) shrink(f *prove.Failure) error {
+func (m *mounter) shrink(f *crash.Failure) error {
 	tries := 0
 	var failed error
-	try := func(s prove.State) bool {
+	try := func(s crash.State) bool {
 		if tries++; tries > shrinkTries || failed != nil || s == f.State {
 			return false
 		}
@@ -293,7 +293,7 @@ func (m *mounter) shrink(f *prove.Failure) error {
 		f.State, f.Violation = s, v
 		return true
 	}
-	try(prove.State{Crash: prove.Power, Position: f.State.Position})
+	try(crash.State{Crash: crash.Power, Position: f.State.Position})
 	if s := f.State; s.Tear != 0 {
 		s.Tear, s.Mask = 0, s.Mask&^1
 		try(s)
@@ -333,7 +333,7 @@ func (m *mounter) shrink(f *prove.Failure) error {
 		}
 	}
 	l := f.Log
-	f.Log = &prove.Log{Workload: l.Workload, Policy: l.Policy, Seed: l.Seed, Sector: l.Sector, Whole: l.Whole, Start: l.Start, FS: l.FS, Size: l.Size, Program: l.Program,
+	f.Log = &crash.Log{Workload: l.Workload, Policy: l.Policy, Seed: l.Seed, Sector: l.Sector, Whole: l.Whole, Start: l.Start, FS: l.FS, Size: l.Size, Program: l.Program,
 		Entries: slices.Clone(l.Entries[:min(len(l.Entries), f.State.Position+1)])}
 	f.Words = m.explain(f)
 	forgetOverwritten(f.Log, f.State.Position)
@@ -342,14 +342,14 @@ func (m *mounter) shrink(f *prove.Failure) error {
 
 // forgetOverwritten empties the writes below a position that later ones have replaced on the disk.
 // No state at that position has their bytes. It keeps the log's file small.
-func forgetOverwritten(l *prove.Log, position int) {
+func forgetOverwritten(l *crash.Log, position int) {
 	stable := 0 // the entries below are on the disk, if they are writes
 	replaced := map[int64]bool{}
 	for i := position - 1; i >= 0; i-- {
 		switch e := &l.Entries[i]; {
-		case e.Op == prove.Flush:
+		case e.Op == crash.Flush:
 			stable = max(stable, e.UpTo)
-		case e.Op == prove.Write && i < stable && e.Offset%pageSize == 0 && len(e.Data)%pageSize == 0:
+		case e.Op == crash.Write && i < stable && e.Offset%pageSize == 0 && len(e.Data)%pageSize == 0:
 			first, end := e.Offset/pageSize, (e.Offset+int64(len(e.Data)))/pageSize
 			whole := true
 			for n := first; n < end; n++ {
@@ -363,14 +363,14 @@ func forgetOverwritten(l *prove.Log, position int) {
 }
 
 // one judges a state of a log, and what the next run leaves.
-func (m *mounter) one(l *prove.Log, s prove.State) (*prove.Violation, error) {
+func (m *mounter) one(l *crash.Log, s crash.State) (*crash.Violation, error) {
 	c := m.cursor(l)
 	c.to(s.Position)
-	return m.judge(c, &s, true, &prove.Tally{})
+	return m.judge(c, &s, true, &crash.Tally{})
 }
 
 // explain says what was pending when an acknowledgement was given.
-func (m *mounter) explain(f *prove.Failure) string {
+func (m *mounter) explain(f *crash.Failure) string {
 	words := f.Violation.Words
 	if f.Violation.Rule != "lost" && f.Violation.Rule != "half" {
 		return fmt.Sprintf("%s; the crash came before entry %d", words, f.State.Position)
@@ -380,9 +380,9 @@ func (m *mounter) explain(f *prove.Failure) string {
 	noted, flush := -1, -1
 	for i, e := range f.Log.Entries[:f.State.Position] {
 		switch {
-		case e.Op == prove.Flush:
+		case e.Op == crash.Flush:
 			flush = i
-		case e.Op == prove.Noted && e.Note.ID == f.Violation.ID && e.Note.Kind == prove.Durable && (e.Note.N > f.Violation.N && noted < 0 || m.targets[e.Note.ID].Object):
+		case e.Op == crash.Noted && e.Note.ID == f.Violation.ID && e.Note.Kind == crash.Durable && (e.Note.N > f.Violation.N && noted < 0 || m.targets[e.Note.ID].Object):
 			noted = i
 		}
 	}

@@ -87,7 +87,7 @@ func TestNeededLossSaysWhichSideKeepsIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		var page strings.Builder
-		if err := report.HTML(&page, run, report.More{Need: need}); err != nil {
+		if err := report.HTML(&page, nil, run, report.More{Need: need}); err != nil {
 			t.Fatal(err)
 		}
 		var said []string

@@ -48,7 +48,7 @@ func curved(t *testing.T) sheet {
 			run.Trials = append(run.Trials, &result.Trial{Cell: c.Name, Round: round, Measurement: m})
 		}
 	}
-	s, err := newSheet(run)
+	s, err := newSheet(nil, run)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
 )
 
 // A Format is a form for programs, or for a pull request, in which a run can be
@@ -36,7 +37,7 @@ func ParseFormat(text string) (Format, error) {
 
 // Export writes the run in a format, or returns [figure.ErrNoRound] and writes
 // nothing. CSV needs no whole round.
-func Export(w io.Writer, run result.Run, format Format) error {
+func Export(w io.Writer, studies study.List, run result.Run, format Format) error {
 	switch format {
 	case CSV:
 		return writeCSV(w, run)
@@ -45,14 +46,14 @@ func Export(w io.Writer, run result.Run, format Format) error {
 	case Benchmark:
 		return writeBenchmark(w, run)
 	case Markdown:
-		return writeMarkdown(w, run)
+		return writeMarkdown(w, studies, run)
 	}
 	return fmt.Errorf("%q is not a format", format)
 }
 
 // writeMarkdown writes tables for a pull request.
-func writeMarkdown(w io.Writer, run result.Run) error {
-	s, err := newSheet(run)
+func writeMarkdown(w io.Writer, studies study.List, run result.Run) error {
+	s, err := newSheet(studies, run)
 	if err != nil {
 		return err
 	}
@@ -63,7 +64,7 @@ func writeMarkdown(w io.Writer, run result.Run) error {
 		fmt.Fprintf(&b, "\n**Not complete: %s**\n", markdownFact(mark))
 	}
 	if len(run.FileSystems()) > 0 {
-		return severalMarkdown(w, b.String(), run)
+		return severalMarkdown(w, b.String(), studies, run)
 	}
 	if of, ok := s.studied(); ok {
 		of.markdown(&b)
@@ -85,7 +86,7 @@ func writeMarkdown(w io.Writer, run result.Run) error {
 }
 
 func writeJSON(w io.Writer, run result.Run) error {
-	s, err := newSheet(run)
+	s, err := newSheet(nil, run)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/holdfast-go/holdfast/cmd/internal/lab"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/figure"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/machine"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/report"
@@ -25,7 +26,7 @@ import (
 func export(t *testing.T, run result.Run, format report.Format) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := report.Export(&b, run, format); err != nil {
+	if err := report.Export(&b, lab.Studies(), run, format); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -93,7 +94,7 @@ func TestCSVNamesEveryColumnOnce(t *testing.T) {
 }
 
 func TestCSVColumnsAreDocumented(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "results.md"))
+	data, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "results.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +169,7 @@ func TestExportNeedsARound(t *testing.T) {
 	run.Trials = run.Trials[:3]
 	for _, format := range report.Formats() {
 		var b bytes.Buffer
-		err := report.Export(&b, run, format)
+		err := report.Export(&b, lab.Studies(), run, format)
 		if raw := format == report.CSV; raw != (err == nil) || !raw && (!errors.Is(err, figure.ErrNoRound) || b.Len() > 0) {
 			t.Errorf("%s: %v, %d bytes", format, err, b.Len())
 		}
@@ -232,7 +233,7 @@ func TestBenchmarkHasThePercentilesOfTheTable(t *testing.T) {
 				t.Errorf("%+v is not %v", q, r.Latency.P99)
 			}
 			var b strings.Builder
-			if err := report.TextWithin(&b, run, 160, true); err != nil {
+			if err := report.TextWithin(&b, lab.Studies(), run, 160, true); err != nil {
 				t.Fatal(err)
 			}
 			// In the table's line of the cell, in JSON, and the word for it.

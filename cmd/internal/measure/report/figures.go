@@ -9,6 +9,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/advise"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/figure"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
 )
 
 // A sheet is the figures of a run with the advice that follows from them.
@@ -16,15 +17,16 @@ type sheet struct {
 	figure.Figures
 	advice  advise.Advice
 	advised bool
-	columns int // of the terminal; 0 is none
+	columns int        // of the terminal; 0 is none
+	studies study.List // of which the run may be
 }
 
-func newSheet(run result.Run) (sheet, error) {
+func newSheet(studies study.List, run result.Run) (sheet, error) {
 	f, err := figure.Of(run)
 	if err != nil {
 		return sheet{}, err
 	}
-	s := sheet{Figures: f}
+	s := sheet{Figures: f, studies: studies}
 	if len(s.Policies()) > 0 && len(run.FileSystems()) == 0 {
 		s.advice, s.advised = advise.Choose(s.Groups)
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/cmd/internal/lab/all"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/chart"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/figure"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/machine"
@@ -34,12 +33,12 @@ type part struct {
 }
 
 // newSeveral reads the run, or returns [figure.ErrNoRound].
-func newSeveral(run result.Run) (several, error) {
-	whole, err := newSheet(run)
+func newSeveral(studies study.List, run result.Run) (several, error) {
+	whole, err := newSheet(studies, run)
 	if err != nil {
 		return several{}, err
 	}
-	s := several{sheet: whole, across: all.AcrossOf(run)}
+	s := several{sheet: whole, across: studies.AcrossOf(run)}
 	for _, e := range study.EvidenceOn(run) {
 		p, err := newPart(whole, e)
 		if err != nil {
@@ -66,7 +65,7 @@ func newSeveral(run result.Run) (several, error) {
 }
 
 func newPart(whole sheet, e study.Evidence) (part, error) {
-	s, err := newSheet(whole.Run.On(e.FileSystem))
+	s, err := newSheet(whole.studies, whole.Run.On(e.FileSystem))
 	if err != nil {
 		return part{}, err
 	}
@@ -121,7 +120,7 @@ func (s several) names() string {
 
 // published are the tables that were published, each once.
 func (s several) published() []study.Table {
-	of, _ := all.Find(s.Run.Header.Study)
+	of, _ := s.studies.Find(s.Run.Header.Study)
 	return withRows(of.Published)
 }
 
@@ -143,8 +142,8 @@ func (s several) notes() []string {
 }
 
 // severalText writes the run for a terminal.
-func severalText(w io.Writer, run result.Run, width int) error {
-	s, err := newSeveral(run)
+func severalText(w io.Writer, studies study.List, run result.Run, width int) error {
+	s, err := newSeveral(studies, run)
 	if err != nil {
 		return err
 	}
@@ -203,8 +202,8 @@ func (p part) text(b *strings.Builder) {
 }
 
 // severalMarkdown writes the run after its head.
-func severalMarkdown(w io.Writer, head string, run result.Run) error {
-	s, err := newSeveral(run)
+func severalMarkdown(w io.Writer, head string, studies study.List, run result.Run) error {
+	s, err := newSeveral(studies, run)
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ import (
 // The job is safe where it runs as its comments say. fio overwrites files without asking. But a new
 // directory has none, and fio makes no directory.
 func Fio(w io.Writer, run result.Run) error {
-	s, err := newSheet(run)
+	s, err := newSheet(nil, run)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/machine"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/page"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
 )
 
 // More is what a page can have besides a run.
@@ -26,16 +27,16 @@ type More struct {
 
 // HTML writes one page that needs no other file, or returns [figure.ErrNoRound] and writes
 // nothing. It has only texts that are made by the same functions as those of the terminal's table.
-func HTML(w io.Writer, run result.Run, more More) error {
+func HTML(w io.Writer, studies study.List, run result.Run, more More) error {
 	var p page.Page
 	if len(run.FileSystems()) > 0 {
-		s, err := newSeveral(run)
+		s, err := newSeveral(studies, run)
 		if err != nil {
 			return err
 		}
 		p = s.page()
 	} else {
-		s, err := newSheet(run)
+		s, err := newSheet(studies, run)
 		if err != nil {
 			return err
 		}

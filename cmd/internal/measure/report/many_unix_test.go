@@ -52,7 +52,7 @@ func TestWorkGrowsWithTheCells(t *testing.T) {
 			run.Trials[i].Latency = result.Latency{} // decoding them is most of the work, and grows with the trials alone
 		}
 		before := userTime(t)
-		if err := report.HTML(io.Discard, run, report.More{}); err != nil {
+		if err := report.HTML(io.Discard, nil, run, report.More{}); err != nil {
 			t.Fatal(err)
 		}
 		return (userTime(t) - before).Seconds()
@@ -82,7 +82,7 @@ func userTime(t *testing.T) time.Duration {
 func BenchmarkPageOfManyCells(b *testing.B) {
 	run := many(b, 1000, 12)
 	for b.Loop() {
-		if err := report.HTML(io.Discard, run, report.More{}); err != nil {
+		if err := report.HTML(io.Discard, nil, run, report.More{}); err != nil {
 			b.Fatal(err)
 		}
 	}

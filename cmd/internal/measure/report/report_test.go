@@ -19,7 +19,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/cmd/internal/lab/all"
+	"github.com/holdfast-go/holdfast/cmd/internal/lab"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/figure"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/machine"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/report"
@@ -99,7 +99,7 @@ var plantedLatencies = sync.OnceValue(func() (all []result.Latency) {
 func text(t *testing.T, run result.Run) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := report.Text(&b, run); err != nil {
+	if err := report.Text(&b, lab.Studies(), run); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -108,7 +108,7 @@ func text(t *testing.T, run result.Run) string {
 func page(t *testing.T, run result.Run) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := report.HTML(&b, run, report.More{}); err != nil {
+	if err := report.HTML(&b, lab.Studies(), run, report.More{}); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -186,7 +186,7 @@ func TestTextFitsTheTerminal(t *testing.T) {
 func textWithin(t *testing.T, run result.Run, width int) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := report.TextWithin(&b, run, width, true); err != nil {
+	if err := report.TextWithin(&b, lab.Studies(), run, width, true); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -202,7 +202,7 @@ func TestTextInASCII(t *testing.T) {
 	if got := report.ASCII("/data/bücher"); got != "/data/bücher" {
 		t.Error(got)
 	}
-	for _, s := range all.Audited() {
+	for _, s := range lab.Studies() {
 		for _, c := range s.Claims {
 			for _, r := range report.ASCII(c.Source + c.Says + c.Published) {
 				if r >= 0x80 {
@@ -455,10 +455,10 @@ func TestNothingIsWrittenWithoutARound(t *testing.T) {
 	run := planted(t, 1)
 	run.Trials = run.Trials[:len(run.Trials)-1]
 	var b bytes.Buffer
-	if err := report.Text(&b, run); !errors.Is(err, figure.ErrNoRound) || b.Len() > 0 {
+	if err := report.Text(&b, lab.Studies(), run); !errors.Is(err, figure.ErrNoRound) || b.Len() > 0 {
 		t.Errorf("Text: %v, %d bytes", err, b.Len())
 	}
-	if err := report.HTML(&b, run, report.More{}); !errors.Is(err, figure.ErrNoRound) || b.Len() > 0 {
+	if err := report.HTML(&b, lab.Studies(), run, report.More{}); !errors.Is(err, figure.ErrNoRound) || b.Len() > 0 {
 		t.Errorf("HTML: %v, %d bytes", err, b.Len())
 	}
 }

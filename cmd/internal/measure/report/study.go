@@ -7,7 +7,6 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
-	"github.com/holdfast-go/holdfast/cmd/internal/lab/all"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/chart"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/page"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
@@ -28,7 +27,7 @@ func (s sheet) studied() (studied, bool) {
 
 // studiedBy is studied with the evidence of the run or of a part of it, which a sweep is not asked for.
 func (s sheet) studiedBy(evidence func() study.Evidence) (studied, bool) {
-	of, ok := all.Find(s.Run.Header.Study)
+	of, ok := s.studies.Find(s.Run.Header.Study)
 	if !ok || of.Show == nil {
 		return studied{}, false
 	}

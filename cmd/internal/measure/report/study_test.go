@@ -11,7 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/holdfast-go/holdfast/cmd/internal/lab/all"
+	"github.com/holdfast-go/holdfast/cmd/internal/lab"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/figure"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/report"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
@@ -50,7 +50,7 @@ func plantedStudy(t *testing.T, rounds int) result.Run {
 func markdown(t *testing.T, run result.Run) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := report.Export(&b, run, report.Markdown); err != nil {
+	if err := report.Export(&b, lab.Studies(), run, report.Markdown); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -140,8 +140,8 @@ func TestStudyWithoutARoundIsNone(t *testing.T) {
 	run := plantedStudy(t, 10)
 	run.Trials = nil
 	for name, write := range map[string]func(io.Writer, result.Run) error{
-		"text": report.Text, "page": func(w io.Writer, run result.Run) error { return report.HTML(w, run, report.More{}) },
-		"markdown": func(w io.Writer, run result.Run) error { return report.Export(w, run, report.Markdown) },
+		"text": func(w io.Writer, run result.Run) error { return report.Text(w, lab.Studies(), run) }, "page": func(w io.Writer, run result.Run) error { return report.HTML(w, lab.Studies(), run, report.More{}) },
+		"markdown": func(w io.Writer, run result.Run) error { return report.Export(w, lab.Studies(), run, report.Markdown) },
 	} {
 		var b bytes.Buffer
 		if err := write(&b, run); !errors.Is(err, figure.ErrNoRound) || b.Len() > 0 {
@@ -212,7 +212,7 @@ func studied(s study.Study, missing map[string]string) result.Run {
 // file system and on several.
 func TestStudiesFitATerminal(t *testing.T) {
 	const terminal = 100
-	for _, s := range all.Studies() {
+	for _, s := range lab.Studies() {
 		one := func(*testing.T, int) result.Run { return studied(s, nil) }
 		for _, run := range []result.Run{studied(s, nil), onTwo(t, one, 10)} {
 			for line := range strings.Lines(text(t, run)) {
@@ -229,9 +229,9 @@ func TestStudiesFitATerminal(t *testing.T) {
 func TestReasonsAreSaidOnce(t *testing.T) {
 	const why = "a reason that is as long as a sentence that names the cause and what to install must be"
 	missing := map[string]string{"write/go_file/warm": why, "write/bufio/warm": why, "write/holdfast_writer/warm": why, "read/bufio/warm": "another"}
-	s, _ := all.Find("bytes")
+	s, _ := lab.Studies().Find("bytes")
 	var b strings.Builder
-	if err := report.Text(&b, studied(s, missing)); err != nil {
+	if err := report.Text(&b, lab.Studies(), studied(s, missing)); err != nil {
 		t.Fatal(err)
 	}
 	text := strings.Join(strings.Fields(b.String()), " ")
@@ -250,10 +250,10 @@ func TestReasonsAreSaidOnce(t *testing.T) {
 // TestStudiesBeginWithTheirAnswer: without --all each has at most 60 lines. They are what was
 // learnt, the first table of this machine, and how to see the rest.
 func TestStudiesBeginWithTheirAnswer(t *testing.T) {
-	for _, s := range all.Studies() {
+	for _, s := range lab.Studies() {
 		run := studied(s, nil)
 		var b strings.Builder
-		if err := report.TextWithin(&b, run, 100, false); err != nil {
+		if err := report.TextWithin(&b, lab.Studies(), run, 100, false); err != nil {
 			t.Fatal(err)
 		}
 		brief, whole := b.String(), text(t, run)
@@ -271,11 +271,11 @@ func TestStudiesBeginWithTheirAnswer(t *testing.T) {
 		}
 	}
 	var b strings.Builder
-	if err := report.TextWithin(&b, planted(t, 10), 100, false); err != nil || b.String() != text(t, planted(t, 10)) {
+	if err := report.TextWithin(&b, lab.Studies(), planted(t, 10), 100, false); err != nil || b.String() != text(t, planted(t, 10)) {
 		t.Errorf("a run without a study is shortened: %v\n%s", err, &b)
 	}
 	b.Reset()
-	if err := report.TextWithin(&b, plantedStudy(t, 10), 100, false); err != nil {
+	if err := report.TextWithin(&b, lab.Studies(), plantedStudy(t, 10), 100, false); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "study-brief.txt", b.String())
@@ -283,11 +283,11 @@ func TestStudiesBeginWithTheirAnswer(t *testing.T) {
 
 // TestStudiesFitNarrowTerminals: no line is wider, but for words and cells that can't be broken.
 func TestStudiesFitNarrowTerminals(t *testing.T) {
-	for _, of := range all.Studies() {
+	for _, of := range lab.Studies() {
 		run := studied(of, nil)
 		for _, width := range []int{60, 80, 100} {
 			var b strings.Builder
-			if err := report.TextWithin(&b, run, width, true); err != nil {
+			if err := report.TextWithin(&b, lab.Studies(), run, width, true); err != nil {
 				t.Fatal(err)
 			}
 			for line := range strings.Lines(b.String()) {

@@ -18,18 +18,20 @@ import (
 
 // Text writes the run's tables and advice for a terminal, or returns
 // [figure.ErrNoRound] and writes nothing. The lines are at most 100 columns wide.
-func Text(w io.Writer, run result.Run) error { return TextWithin(w, run, lineWidth, true) }
+func Text(w io.Writer, studies study.List, run result.Run) error {
+	return TextWithin(w, studies, run, lineWidth, true)
+}
 
 // TextWithin is Text for a terminal that is so many columns wide. The tables of a sweep
 // have more columns on a wide one, and fewer on a narrow one, down to 60. The lines of a
 // study are at most 100 columns wide, and a narrow terminal has its tables in parts. Unless it is
 // to be whole, a study has its answer first, and at most 60 lines.
-func TextWithin(w io.Writer, run result.Run, width int, whole bool) error {
+func TextWithin(w io.Writer, studies study.List, run result.Run, width int, whole bool) error {
 	width = max(60, min(160, width)) // beyond, a line is hard to follow
 	if len(run.FileSystems()) > 0 {
-		return severalText(w, run, min(lineWidth, width))
+		return severalText(w, studies, run, min(lineWidth, width))
 	}
-	s, err := newSheet(run)
+	s, err := newSheet(studies, run)
 	if err != nil {
 		return err
 	}

@@ -47,7 +47,7 @@ var documentedKey = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| ([^|]+) \\| ([^|]
 // TestEveryKeyIsDocumented holds docs/results.md to the structs: each kind of line
 // has a section with a row for each key, with its unit and its meaning.
 func TestEveryKeyIsDocumented(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "results.md"))
+	data, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "results.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

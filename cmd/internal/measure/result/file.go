@@ -7,16 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"reflect"
-	"runtime"
-	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
-	"time"
 
 	"github.com/holdfast-go/holdfast/internal/workdir"
 )
@@ -162,12 +156,8 @@ func (f *File) line(v any) error {
 	return nil
 }
 
-// Write writes a run as [Read] reads it. A torn line is not written again. It refuses trials that
-// [ReadMerged] has merged.
+// Write writes a run as [Read] reads it. A torn line is not written again.
 func Write(w io.Writer, run Run) error {
-	if slices.ContainsFunc(run.Trials, func(t *Trial) bool { return t.Latency.mean > 0 }) {
-		return errors.New("the distributions of single trials are merged, and can't be written")
-	}
 	e := json.NewEncoder(w)
 	if err := e.Encode(header{kindHeader, run.Header}); err != nil {
 		return err
@@ -220,227 +210,56 @@ var (
 	ErrTooMany    = errors.New("too many trials for one report")
 )
 
-// A report holds all trials in memory: of one file MostTrials are read by [ReadMerged] for figures, MostWhole by
-// [Read]. Of files that are compared it is MostBeside, for most trials are compared as copies at one speed of the
-// CPU. A report of a million has less than 1 GiB.
-const (
-	MostTrials = 1_000_000
-	MostBeside = 600_000
-	MostWhole  = 200_000
-)
+// MostTrials is how many trials a report holds, of one file or of all files that are compared: README's run has
+// 184. To read 25,000 took 2.8 s of CPU time as that run has them and 8.6 s as open loops have them, with three
+// distributions of 10,000 Writes each, and 0.55 GiB at most (two CPUs, a busy machine).
+const MostTrials = 25_000
 
 // Read reads a results file. A last line that is not complete, or a missing end
 // line, is no error: the Run says so. For any other wrong line the error is a
-// *FormatError.
+// *FormatError. It refuses more than MostTrials trials.
 //
 // NUL bytes at the end are a line that is not complete. A power cut leaves them in a file
 // that had grown before its bytes were on the disk.
-func Read(r io.Reader) (Run, error) {
-	return reader{decode: (*decoder).trial, most: MostWhole, apart: math.MaxInt}.read(r)
+func Read(r io.Reader) (Run, error) { return ReadMost(r, MostTrials) }
+
+// ReadMost is Read with a lower limit of trials.
+func ReadMost(r io.Reader, most int) (Run, error) {
+	return (&reader{most: most, cells: map[string]string{}}).read(r)
 }
 
-// ReadMerged is Read for figures, which need less memory. Of the first trials it keeps the distribution
-// of each. Those of the others are merged by cell, so [Pool] can't have them of single
-// rounds, nor [Write] write them. It refuses more than so many trials.
-func ReadMerged(r io.Reader, most int) (Run, error) {
-	return reader{decode: (*decoder).trial, most: most, apart: trialsApart}.read(r)
-}
-
-// trialsApart is how many trials [ReadMerged] keeps as they are: those of most runs.
-const trialsApart = 2000
-
-// ReadTimes is Read for many files, if the times alone are wanted. Of a trial it takes the cell,
-// the round, the records, the stages, the turns, and the percentiles of single Writes. It does not
-// look into histograms, so a damaged one is no error. All else is zero.
+// ReadTimes is Read for many files, if the times alone are wanted. It does not look into histograms,
+// so a damaged one is no error, and keeps only Service's.
 func ReadTimes(r io.Reader) (Run, error) {
-	return reader{decode: decodeTimes, most: MostTrials, apart: math.MaxInt}.read(r)
+	return (&reader{most: MostTrials, timesOnly: true, cells: map[string]string{}}).read(r)
 }
 
 // A reader reads one results file.
 type reader struct {
-	decode func(*decoder, []byte, *Trial) bool
-	most   int // trials
-	apart  int // about so many trials come before the first whose latencies are merged
+	most      int // trials
+	timesOnly bool
 
-	run    Run
-	cells  map[string]string // their names
-	begin  int               // of the last round, in the trials
-	held   []bin             // of that round
-	sums   map[sumOf]*sum
-	rounds map[int]bool // the rounds before, and if they have latencies in sums
+	run   Run
+	cells map[string]string // their names
 }
 
-func (r reader) read(from io.Reader) (Run, error) {
+func (r *reader) read(from io.Reader) (Run, error) {
 	text := bufio.NewReaderSize(from, 64<<10)
-	r.cells, r.sums, r.rounds = map[string]string{}, map[sumOf]*sum{}, map[int]bool{}
-	b, next := &batch{}, &batch{}
-	for b.read(text, 0, r); ; b, next = next, b {
-		b.decoded.Wait()
-		if b.err == nil { // the next is decoded meanwhile
-			next.read(text, b.before+len(b.lines), r)
-		}
-		if err := r.takeBatch(b); err != nil {
-			next.decoded.Wait()
+	for number := 1; ; number++ {
+		line, err := text.ReadBytes('\n')
+		switch {
+		case err != nil && err != io.EOF:
 			return Run{}, err
-		}
-		if b.err != nil || r.run.Torn {
-			next.decoded.Wait()
+		case number > 1 && len(line) == 0:
+			return r.run, nil
+		case number > 1 && err == io.EOF:
+			r.run.Torn, r.run.TornAt = true, number
 			return r.run, nil
 		}
-	}
-}
-
-// takeBatch adds the lines of a batch.
-func (r *reader) takeBatch(b *batch) error {
-	if b.err != nil && b.err != io.EOF {
-		return b.err
-	}
-	for i, line := range b.lines {
-		number := b.before + i + 1
-		if number > 1 && !bytes.HasSuffix(line, []byte("\n")) {
-			r.run.Torn, r.run.TornAt = true, number
-			break
-		}
-		var err error
-		if t := &b.trials[i]; t.Records > 0 && number > 1 {
-			err = r.append(t)
-		} else {
-			err = r.take(line, number == 1)
-		}
-		if err == nil {
-			err = r.merge(false)
-		}
-		if err != nil {
-			return &FormatError{Line: number, Err: err}
-		}
-		r.held = append(r.held, b.bins[i]...)
-	}
-	if b.err == io.EOF || r.run.Torn {
-		if err := r.merge(true); err != nil {
-			return &FormatError{Line: b.before + len(b.lines), Err: err}
+		if err := r.take(line, number == 1); err != nil {
+			return Run{}, &FormatError{Line: number, Err: err}
 		}
 	}
-	return nil
-}
-
-// merge merges the latencies of a round that is at its end: all is read, or the last trial is
-// of another.
-func (r *reader) merge(end bool) error {
-	trials := r.run.Trials[r.begin:]
-	if len(trials) == 0 || !end && trials[len(trials)-1].Round == trials[0].Round {
-		return nil
-	}
-	if !end {
-		trials = trials[:len(trials)-1]
-	}
-	round, cells := trials[0].Round, 0
-	for i := range r.run.Header.Cells {
-		if r.run.Header.Cells[i].RunsIn(round) {
-			cells++
-		}
-	}
-	merged, again := r.rounds[round]
-	if merged {
-		return fmt.Errorf("round %d again, after others", round)
-	}
-	r.rounds[round] = merge(r.sums, trials, r.held, round > 0 && !again && cells == len(trials))
-	r.begin += len(trials)
-	r.held = r.held[:0]
-	return nil
-}
-
-// A batch is some lines, which all CPUs decode together: it is what reading spends its time on.
-type batch struct {
-	before  int // lines
-	lines   [][]byte
-	room    []byte  // of the lines
-	trials  []Trial // zero for a line that is not one as this program writes it: [reader.take] finds what it is
-	bins    [][]bin // of each trial whose latencies are merged
-	workers []*decoder
-	decoded sync.WaitGroup
-	err     error // after the lines; io.EOF is the end of the file
-}
-
-const batchLines = 1024
-
-// read takes the next lines with their ends, and begins to decode them; an empty file has one empty line.
-func (b *batch) read(from *bufio.Reader, before int, r reader) {
-	if b.before, b.err = before, nil; b.bins == nil {
-		b.bins = make([][]bin, batchLines)
-		for range runtime.GOMAXPROCS(0) {
-			b.workers = append(b.workers, &decoder{texts: map[string]string{}})
-		}
-	}
-	b.room, b.lines = b.room[:0], b.lines[:0]
-	var ends []int
-	for len(ends) < batchLines && b.err == nil {
-		begin := len(b.room)
-		for b.err = bufio.ErrBufferFull; b.err == bufio.ErrBufferFull; {
-			var part []byte
-			part, b.err = from.ReadSlice('\n')
-			b.room = append(b.room, part...)
-		}
-		if len(b.room) > begin || before == 0 && len(ends) == 0 {
-			ends = append(ends, len(b.room))
-		}
-	}
-	begin := 0
-	for _, end := range ends {
-		b.lines = append(b.lines, b.room[begin:end])
-		begin = end
-	}
-	b.trials = make([]Trial, len(b.lines))
-	var taken atomic.Int64
-	for _, d := range b.workers {
-		d.merges, d.bins = before >= r.apart, d.bins[:0]
-		b.decoded.Go(func() { // some lines at a time: another goroutine may have had a CPU later
-			const some = 32
-			for end := int(taken.Add(some)); end-some < len(b.lines); end = int(taken.Add(some)) {
-				for i := end - some; i < min(end, len(b.lines)); i++ {
-					begin := len(d.bins)
-					if !r.decode(d, b.lines[i], &b.trials[i]) {
-						b.trials[i], d.bins = Trial{}, d.bins[:begin]
-					}
-					b.bins[i] = d.bins[begin:]
-				}
-			}
-		})
-	}
-}
-
-// decodeTimes decodes what [ReadTimes] takes. The decoder passes over all other keys.
-func decodeTimes(_ *decoder, line []byte, t *Trial) (ok bool) {
-	if !bytes.HasPrefix(line, []byte(trialBegins)) || bytes.IndexByte(line, 0) >= 0 {
-		return false
-	}
-	var v struct {
-		Cell     string          `json:"cell"`
-		Round    int             `json:"round"`
-		Position int             `json:"position"`
-		Start    time.Duration   `json:"start_ns"`
-		Records  int64           `json:"records"`
-		Elapsed  time.Duration   `json:"elapsed_ns"`
-		Write    time.Duration   `json:"write_ns"`
-		Flush    time.Duration   `json:"flush_ns"`
-		Sync     time.Duration   `json:"sync_ns"`
-		Close    time.Duration   `json:"close_ns"`
-		Turns    []time.Duration `json:"turns_ns"`
-		User     time.Duration   `json:"user_cpu_ns"`
-		System   time.Duration   `json:"system_cpu_ns"`
-		Latency  struct {
-			P50 time.Duration `json:"p50_ns"`
-		} `json:"latency"`
-		Service *Latency `json:"service"`
-	}
-	if json.Unmarshal(line, &v) != nil || v.Records <= 0 || v.Elapsed <= 0 ||
-		slices.Min(append(v.Turns, v.Start, v.Write, v.Flush, v.Sync, v.Close, v.User, v.System, v.Latency.P50)) < 0 {
-		return false // Read's own check says what is wrong
-	}
-	*t = Trial{Cell: v.Cell, Round: v.Round, Position: v.Position, StartNs: v.Start, Measurement: Measurement{
-		Records: v.Records, Elapsed: v.Elapsed, Write: v.Write, Flush: v.Flush, Sync: v.Sync, Close: v.Close,
-		Turns: v.Turns, Usage: Usage{User: v.User, System: v.System}, Latency: Latency{P50: v.Latency.P50}, Service: v.Service,
-	}}
-	return true
 }
 
 // take adds one line to the run.
@@ -562,25 +381,38 @@ func (r *Run) takeResumption(line []byte) error {
 }
 
 func (r *reader) takeTrial(line []byte) error {
-	var t Trial
-	if err := json.Unmarshal(line, &t); err != nil {
+	t := &Trial{}
+	if err := json.Unmarshal(line, t); err != nil {
 		return err
 	}
-	if _, known := r.cells[t.Cell]; known {
-		if err := t.check(); err != nil {
-			return err
-		}
+	name, known := r.cells[t.Cell]
+	if !known {
+		return fmt.Errorf("the cell %q is not in the header", t.Cell)
 	}
-	return r.append(&t)
+	t.Cell = name // one text in memory
+	if r.timesOnly {
+		t.Latency.Histogram, t.Replayed = "", nil
+	}
+	if err := t.check(!r.timesOnly); err != nil {
+		return err
+	}
+	if len(r.run.Trials) >= r.most {
+		return fmt.Errorf("%w: the file has more than %d", ErrTooMany, r.most)
+	}
+	r.run.Trials = append(r.run.Trials, t)
+	return nil
 }
 
 // check refuses what no trial can have.
-func (t Trial) check() error {
+func (t *Trial) check(histograms bool) error {
 	if t.Records <= 0 || t.Elapsed <= 0 {
 		return fmt.Errorf("a trial of %d records in %d ns is none", t.Records, int64(t.Elapsed))
 	}
-	if key, n := negative(reflect.ValueOf(t)); key != "" {
+	if key, n := negative(reflect.ValueOf(*t)); key != "" {
 		return fmt.Errorf("%s %d of round %d of %s is negative", key, n, t.Round, t.Cell)
+	}
+	if !histograms {
+		return nil
 	}
 	for _, l := range t.latencies() {
 		if _, err := l.histogram(); err != nil {
@@ -588,38 +420,4 @@ func (t Trial) check() error {
 		}
 	}
 	return nil
-}
-
-// append adds a trial that is right in itself.
-func (r *reader) append(t *Trial) error {
-	name, known := r.cells[t.Cell]
-	if !known {
-		return fmt.Errorf("the cell %q is not in the header", t.Cell)
-	}
-	if len(r.run.Trials) == r.most {
-		return fmt.Errorf("%w: the file has more than %d", ErrTooMany, r.most)
-	}
-	t.Cell = name // one text in memory
-	r.run.Trials = append(r.run.Trials, t)
-	return nil
-}
-
-// merge adds the bins of a round's trials to the sums, and reports whether there were any.
-// Held has those of all their latencies, one after the other. The bins of a round that is not whole are in no figure.
-func merge(sums map[sumOf]*sum, trials []*Trial, held []bin, whole bool) (any bool) {
-	for _, t := range trials {
-		for kind, l := range t.latencies() {
-			if l == nil || l.bins == 0 || !whole {
-				continue
-			}
-			of := sumOf{t.Cell, kind}
-			if sums[of] == nil {
-				sums[of] = &sum{}
-			}
-			l.sum = sums[of]
-			l.sum.add(held[:l.bins])
-			held, any = held[l.bins:], true
-		}
-	}
-	return any
 }

@@ -21,11 +21,6 @@ type Latency struct {
 	// Histogram is the whole distribution in HdrHistogram's V2 compressed
 	// encoding (base64), values in nanoseconds.
 	Histogram string `json:"hdr_histogram"`
-
-	// Of [ReadMerged] alone: the mean is known, and the distribution, of so many bins, is a part of sum.
-	mean float64
-	bins int
-	sum  *sum
 }
 
 // The range of the histograms: two digits are 1 %.
@@ -50,12 +45,9 @@ func NewLatency(h *hdrhistogram.Histogram, supports func(n int64, p float64) boo
 	if l.Count == 0 {
 		return l, nil
 	}
-	text, ok := pack(h)
-	if !ok {
-		var err error
-		if text, err = h.Encode(hdrhistogram.V2CompressedEncodingCookieBase); err != nil {
-			return l, fmt.Errorf("encode latencies: %w", err)
-		}
+	text, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+	if err != nil {
+		return l, fmt.Errorf("encode latencies: %w", err)
 	}
 	l.Histogram = string(text)
 	return l, nil
@@ -89,9 +81,6 @@ func (l *Latency) histogram() (*hdrhistogram.Histogram, error) {
 // Mean returns the mean of the distribution in nanoseconds, to 1 %. It is NaN where
 // nothing was timed.
 func (l *Latency) Mean() float64 {
-	if l != nil && l.mean > 0 {
-		return l.mean
-	}
 	h, err := l.histogram()
 	if err != nil || h == nil {
 		return math.NaN()
@@ -99,12 +88,8 @@ func (l *Latency) Mean() float64 {
 	return h.Mean()
 }
 
-// Longer returns how many of the times were longer than limit, to 1 %, and how many there are. Both
-// are 0 where [ReadMerged] has merged the distribution with others.
+// Longer returns how many of the times were longer than limit, to 1 %, and how many there are.
 func (l *Latency) Longer(limit time.Duration) (longer, all int64, err error) {
-	if l != nil && l.sum != nil {
-		return 0, 0, nil
-	}
 	h, err := l.histogram()
 	if err != nil || h == nil {
 		return 0, 0, err
@@ -118,25 +103,11 @@ func (l *Latency) Longer(limit time.Duration) (longer, all int64, err error) {
 }
 
 // Pool merges the distributions that of returns for each trial, such as its Latency; nil adds
-// nothing. Of trials that [ReadMerged] has merged it needs all of a cell in whole rounds.
+// nothing.
 func Pool(trials []*Trial, of func(*Trial) *Latency) (*hdrhistogram.Histogram, error) {
-	all, pool, merged := NewHistogram(), &sum{}, map[*sum]int{}
-	var u unpacker
-	var bins []bin
+	all := NewHistogram()
 	for _, t := range trials {
-		l := of(t)
-		if l != nil && l.sum != nil {
-			merged[l.sum]++
-			continue
-		}
-		if l != nil && l.Count > 0 {
-			var ok bool
-			if bins, ok = u.unpack([]byte(l.Histogram), bins[:0]); ok {
-				pool.add(bins)
-				continue
-			}
-		}
-		h, err := l.histogram()
+		h, err := of(t).histogram()
 		if err != nil {
 			return nil, fmt.Errorf("round %d of %s: decode latencies: %w", t.Round, t.Cell, err)
 		}
@@ -144,13 +115,6 @@ func Pool(trials []*Trial, of func(*Trial) *Latency) (*hdrhistogram.Histogram, e
 			all.Merge(h)
 		}
 	}
-	for s, n := range merged {
-		if n != s.trials {
-			return nil, fmt.Errorf("the latencies of %d trials are merged, and %d of them have none of their own", s.trials, n)
-		}
-		s.addTo(all)
-	}
-	pool.addTo(all)
 	return all, nil
 }
 

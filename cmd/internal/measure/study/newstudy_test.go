@@ -58,10 +58,10 @@ func holds(size int64) func(path string) error {
 	}
 }
 
-// TestNewStudyIsDocumented holds docs/new-study.md to the study above, which this
+// TestNewStudyIsDocumented holds docs/design/new-study.md to the study above, which this
 // file compiles and the next test runs.
 func TestNewStudyIsDocumented(t *testing.T) {
-	doc, err := os.ReadFile("../../../../docs/new-study.md")
+	doc, err := os.ReadFile("../../../../docs/design/new-study.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,10 +72,10 @@ func TestNewStudyIsDocumented(t *testing.T) {
 	_, example, ok := strings.Cut(string(doc), "```go\n")
 	example, _, closed := strings.Cut(example, "```\n")
 	if !ok || !closed {
-		t.Fatal("docs/new-study.md has no example")
+		t.Fatal("docs/design/new-study.md has no example")
 	}
 	if !strings.Contains(string(code), example) {
-		t.Errorf("docs/new-study.md shows a study that is not the one of newstudy_test.go:\n%s", example)
+		t.Errorf("docs/design/new-study.md shows a study that is not the one of newstudy_test.go:\n%s", example)
 	}
 }
 

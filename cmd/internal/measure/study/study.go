@@ -6,7 +6,7 @@
 // A study decides what is run. Package [trial] runs it, and the report prints it.
 // Package sweep has what is no study: one workload under many policies.
 //
-// Start with [Study]; docs/new-study.md shows how to add one.
+// Start with [Study]; docs/design/new-study.md shows how to add one.
 package study
 
 import (

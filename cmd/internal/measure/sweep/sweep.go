@@ -300,9 +300,9 @@ func Cell(c result.Cell, estimate time.Duration, counting trial.Counting) trial.
 // mostTurns bounds those of an edited file.
 const mostTurns = 100
 
-// Again returns the matrix of a sweep that a header describes. Results may be
+// again returns the matrix of a sweep that a header describes. Results may be
 // edited: it refuses cells that no sweep has.
-func Again(h result.Header, counting trial.Counting) (trial.Matrix, error) {
+func again(h result.Header, counting trial.Counting) (trial.Matrix, error) {
 	m := trial.Matrix{Rounds: h.Plan.Rounds, Seed: h.Seed, Limit: h.Plan.Limit}
 	m.MostRounds = h.Plan.MostRounds
 	each := h.Plan.Estimate / time.Duration(max(1, len(h.Cells)*(h.Plan.Rounds+1)))

@@ -1,0 +1,249 @@
+// Package bench is the command bench: it measures what each policy costs on this disk, repeats or
+// finishes an earlier run, and runs another build alternately with this one.
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/internal/cli"
+	"github.com/holdfast-go/holdfast/cmd/internal/compare"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/sweep"
+	"github.com/holdfast-go/holdfast/cmd/internal/place"
+	"github.com/holdfast-go/holdfast/cmd/internal/run"
+)
+
+// A benchmark is what the flags of bench say.
+type benchmark struct {
+	run.Flags
+	load
+	policies []holdfast.Policy
+	width    float64
+	from     string
+	resume   string
+	fio      string
+	baseline compare.Baseline
+
+	studies study.List // of which an earlier run may be
+}
+
+// A load is what is written.
+type load struct {
+	records []holdfast.Size
+	writers []int
+	rate    float64
+	cache   result.Cache
+	steady  bool
+	room    holdfast.Size
+}
+
+// New is the command bench, which can run in these kernels too. It repeats runs of these studies.
+func New(studies study.List, kernels ...place.Kernel) *cobra.Command {
+	b := &benchmark{Flags: run.NewFlags(kernels), studies: studies}
+	cmd := &cobra.Command{
+		Use: "bench [flags]",
+		Long: `Bench writes files under several policies of buffering, flushing and syncing and
+prints what each costs a writer on this disk, how long it takes until all is
+durable, CPU time, the latency of a Write, and what a crash takes at worst. A
+policy with a period (sync=1s) is judged in long trials at a moderate rate, in
+which the period falls due. It ends with the policy to use. It takes less than a
+minute, writes only in a new directory of its own, and removes it at the end.
+
+A policy is one line of text, such as buffer=64KiB,flush=100ms,sync=1s:
+  buffer  bytes gathered in memory before they go to the kernel (0: none)
+  flush   the longest that a byte waits in memory, or how many bytes do (64KiB)
+  sync    when bytes are made to reach the disk: never, close (at the end), a
+          duration (the longest that a byte waits), a size (how many bytes the
+          kernel has that are not on the disk), both (1s/4MiB: whichever comes
+          first), group (Write returns when its bytes are on the disk, together
+          with others), each (on its own)
+or a name: unbuffered, buffered=64KiB, periodic=1s, durable, eachdurable.
+
+With the name of a study it does what holdfast study does.`,
+		Example: `  holdfast bench --quick
+  holdfast bench --dir . --policy buffer=64KiB,sync=1s --policy sync=group -o results.jsonl`,
+		Annotations: cli.Exits(map[int]string{cli.ExitNotMet: "slower than --baseline or --against, or bytes were wrong"}),
+		Args:        b.args,
+		RunE:        func(cmd *cobra.Command, _ []string) error { return b.run(cmd) },
+	}
+	b.addFlags(cmd)
+	return cmd
+}
+
+// args refuses what is no name of a study. Their commands are below this one.
+func (b *benchmark) args(_ *cobra.Command, args []string) error {
+	if len(args) == 0 || len(args) == 1 && args[0] == sweep.Policy().Name {
+		return nil
+	}
+	return cli.Misuse("the studies are "+strings.Join(b.studies.Names(), ", ")+"; holdfast study says what they ask", "there is no study %q", args[0])
+}
+
+func (b *benchmark) addFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.SortFlags = false
+	b.DirFlag(f)
+	f.Var(cli.Many("policy", &b.policies, holdfast.ParsePolicy), "policy", "measure this policy; give it again for each further one\n(default: nine usual policies)")
+	f.BoolVar(&b.Quick, "quick", false, "take about 10 seconds: enough to prove a factor of two")
+	f.BoolVar(&b.Full, "full", false, "take about 5 minutes, with more record sizes, writers and rounds")
+	f.Var(cli.Once("duration", &b.Budget, cli.ParseTime(time.Second)), "time", "fit the run into this time, calibration included (default: 50s;\nwith --steady 1m for each policy)")
+	b.PlanFlags(f)
+	b.addLoadFlags(cmd)
+	f.Var(cli.Once("percent", &b.width, cli.ParseShare("width")), "width", "end when every ratio is known to ± this, or the time is up\n(default: 5%)")
+	b.RoundsFlags(f)
+	f.Var(cli.Once("file", &b.from, cli.Given), "from", "repeat the run of these results: the same policies, records and order")
+	f.Var(cli.Once("file", &b.resume, cli.Given), "resume", "go on with the run of these results, which was interrupted or killed")
+	cli.InGroup(f, "How long, and again", "width", "rounds", "seed", "from", "resume")
+	cli.PlotFlag(f, &b.Plot)
+	cli.InGroup(f, "What is shown", "plot")
+	b.PlacesFlags(f)
+	cli.ExportFlag(f, &b.Export, "print this instead of the table")
+	cli.FioFlag(f, &b.fio)
+	cli.InGroup(f, "For programs", "export", "emit-fio")
+	b.baseline.AddFlags(f)
+}
+
+func (b *benchmark) addLoadFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.Var(cli.List("sizes", &b.records, run.ParseRecord), "record", "sizes of a record, such as 128B,4KiB (default: 128B)")
+	f.Var(cli.List("numbers", &b.writers, run.ParseWriters), "writers", "goroutines that write to one file (default: 1,64)")
+	f.Var(cli.Once("number", &b.rate, parseRate), "rate", "records a second that are due, such as 50k: an open loop, where the\nlatency counts from when a record was due (default: as fast as can be)")
+	f.Var(cli.Once("state", &b.cache, run.ParseCache), "cache", run.CacheUsage)
+	f.BoolVar(&b.steady, "steady", false, "let each policy write until its throughput is steady, and show how the\nkernel slows writers down when too much waits to be written")
+	f.Var(cli.Once("size", &b.room, parseRoom), "room", "the largest file of --steady (default: 16GiB, at most half of\nwhat is free)")
+	cli.InGroup(f, "The load", "record", "writers", "rate", "cache", "steady", "room")
+}
+
+// parseRoom reads the size of the largest file of a steady trial.
+func parseRoom(text string) (holdfast.Size, error) {
+	size, err := holdfast.ParseSize(text)
+	if err == nil && size < place.MinRoom {
+		err = fmt.Errorf("%v is too small for a steady state; use %v or more", size, place.MinRoom)
+	}
+	return size, err
+}
+
+// parseRate reads records a second: 50k, 200, 1.5M.
+func parseRate(text string) (float64, error) {
+	number, factor := strings.TrimSuffix(text, "/s"), 1.0
+	for suffix, f := range map[string]float64{"k": 1e3, "K": 1e3, "M": 1e6} {
+		if rest, ok := strings.CutSuffix(number, suffix); ok {
+			number, factor = rest, f
+		}
+	}
+	x, err := strconv.ParseFloat(number, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a number of records a second, such as 200, 50k or 1.5M", text)
+	}
+	if x *= factor; !(x >= run.MinRate && x <= run.MaxRate) {
+		return 0, fmt.Errorf("%s records a second can't be measured; use 0.1 to 1000M", text)
+	}
+	return x, nil
+}
+
+// choice is what the flags choose.
+func (b *benchmark) choice() study.Choice {
+	return b.Choose(study.Choice{
+		Policies: b.policies, Records: b.records, Writers: b.writers, Width: b.width,
+		Setting: study.Setting{Rate: b.rate, Cache: b.cache, Steady: b.steady, Room: int64(b.room)},
+	})
+}
+
+// check refuses flags that contradict each other, or can't be measured together.
+func (b *benchmark) check(cmd *cobra.Command) error {
+	switch {
+	case b.room > 0 && !b.steady:
+		return cli.Misuse("give both, or neither", "--room is the largest file of --steady, which is missing")
+	case b.fio == "-" && (b.Export != "" || b.baseline.Against != ""):
+		return cli.Misuse("give a file to --emit-fio", "--emit-fio - writes to stdout, where --export and --baseline write too")
+	}
+	return errors.Join(b.Check(cmd,
+		cli.Pair{Flag: "rounds", Others: "width", Hint: "give --rounds for just so many, or --width for as many as it takes"},
+		cli.Pair{Flag: "steady", Others: "rate width quick full", Why: "--steady measures each policy in one long trial, which --rate, --width, --quick and --full contradict", Hint: "--steady goes with --policy, --record, --writers, --rounds, --time and --room"},
+		cli.Pair{Flag: "emit-fio", Others: "fs", Why: "--emit-fio has a job for one file system, and --fs makes its own"},
+		cli.Pair{Flag: "kernel", Others: "emit-fio baseline save-baseline", Why: "a run with --kernel is of two kernels, and is neither a baseline nor a job of fio"}), cli.IsFree("--emit-fio", b.fio))
+}
+
+// minSteady is the window of a steady state, five samples of a second, and one
+// second to fill what is empty at first.
+const minSteady = 6 * time.Second
+
+// tooShort refuses a --time in which no policy can become steady.
+func (b *benchmark) tooShort(cells []result.Cell) error {
+	if !b.steady || b.Budget == 0 || cells[0].Longest >= minSteady {
+		return nil
+	}
+	return cli.Misuse(fmt.Sprintf("give at least %v, or fewer policies and rounds", minSteady*time.Duration(len(cells)*max(1, b.Rounds)*max(1, len(b.Kinds)))),
+		"--time %v is too short for %d policies to become steady: each takes %v at the least", b.Budget, len(cells), minSteady)
+}
+
+func (b *benchmark) run(cmd *cobra.Command) error {
+	if err := b.check(cmd); err != nil {
+		return err
+	}
+	if b.baseline.Program != "" {
+		return b.runAgainst(cmd, b.choice())
+	}
+	earlier, err := b.earlier(cmd)
+	if err != nil {
+		return err
+	}
+	defer b.baseline.Close()
+	if err := b.baseline.Prepare(b.DryRun); err != nil {
+		return err
+	}
+	again := b.from != ""
+	if b.baseline.Against != "" && b.resume == "" && len(contradicting(cmd, "from")) == 0 {
+		again, earlier = true, b.baseline.Earlier
+	}
+	job := run.Job{Keep: b.baseline.Keep, Print: b.print}
+	if again || b.resume != "" {
+		job.Earlier = &earlier.Header
+	}
+	job.Ready = func(cells []result.Cell, _ study.Choice) error {
+		if b.resume != "" && !b.DryRun {
+			return clean(cmd.ErrOrStderr(), b.resume, earlier)
+		}
+		return b.tooShort(cells)
+	}
+	job.Measure = func(ctx context.Context, s *run.Session, c study.Choice) error {
+		switch {
+		case b.resume != "":
+			return s.Resume(ctx, b.studies, earlier)
+		case again:
+			return s.Repeat(ctx, b.studies, earlier.Header)
+		}
+		return s.Measure(ctx, sweep.Policy(), c)
+	}
+	return b.Do(cmd, b.choice(), job)
+}
+
+// print writes the table of the run, or the export instead, and how it compares
+// with the baseline. It returns the refusal of a regression.
+func (b *benchmark) print(w io.Writer, of result.Run) error {
+	if err := cli.EmitFio(w, b.fio, of); err != nil || b.fio == "-" {
+		return err
+	}
+	if b.baseline.Against == "" {
+		return b.Print(w, b.studies, of, false)
+	}
+	if b.Export != "" {
+		return b.baseline.Show(w, of, b.Export)
+	}
+	if err := cli.WriteText(w, b.studies, of, false); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(w, "\n"); err != nil {
+		return err
+	}
+	return b.baseline.Show(w, of, "")
+}

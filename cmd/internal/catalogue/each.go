@@ -1,0 +1,58 @@
+package catalogue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/files"
+	"github.com/holdfast-go/holdfast/internal/crash"
+)
+
+// replaceEach is several goroutines that replace files, each its own, by one Set.
+func replaceEach() *crash.Workload {
+	const writers, paths = 3, 2
+	return &crash.Workload{Name: "replace-each", About: "files.WriteFile in 3 goroutines, mode replace", Cleans: true, Whole: true,
+		Targets: func(p holdfast.Policy) (all []crash.Target) {
+			for id := range writers * paths {
+				all = append(all, crash.Target{ID: uint32(id), Path: fmt.Sprintf("e%d", id), Object: true, Whole: true, Synced: p.Sync.Mode != holdfast.SyncNever})
+			}
+			return all
+		},
+		Loss: onlyAcknowledged,
+		Run: func(r *crash.Run) error {
+			set, err := newSet(r, files.Options{Policy: r.Policy, Handles: 8})
+			if err != nil {
+				return err
+			}
+			errs := make([]error, writers)
+			var group sync.WaitGroup
+			for writer := range writers {
+				group.Go(func() {
+					random := r.Random(uint32(writer))
+					for made := 0; errs[writer] == nil && r.More(30*made); made++ {
+						id, n := uint32(writer*paths+made%paths), uint64(r.Number+1)<<32|uint64(made+1)
+						r.Note(crash.Begun, id, n)
+						data := crash.Record{ID: id, N: n, At: time.Now().UnixNano(), Size: 600 + random.IntN(6000)}.Append(nil)
+						result, err := set.WriteFile(context.Background(), r.Path(fmt.Sprintf("e%d", id)), data, files.Replace)
+						if err != nil {
+							errs[writer] = err
+							break
+						}
+						r.Note(crash.Accepted, id, n)
+						if result.Durable() {
+							r.Note(crash.Durable, id, n)
+						}
+						if r.Pause != nil {
+							r.Pause(random)
+						}
+					}
+				})
+			}
+			group.Wait()
+			return errors.Join(errors.Join(errs...), set.Close())
+		}}
+}

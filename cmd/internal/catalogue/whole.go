@@ -1,0 +1,121 @@
+package catalogue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/files"
+	"github.com/holdfast-go/holdfast/internal/crash"
+)
+
+// whole is WriteAll in one of its modes, a batch of files after the other. It makes a directory for each batch
+// too, if dirs says so.
+func whole(name string, mode files.Mode, dirs bool) *crash.Workload {
+	const batch = 4
+	path := func(id uint32) string { return fmt.Sprintf("w%d", id) }
+	if dirs {
+		path = func(id uint32) string { return fmt.Sprintf("m%d/w%d", id/batch, id) }
+	}
+	paths, slow := batch, time.Duration(0)
+	if mode == files.Create {
+		paths, slow = 10*batch, 2*time.Millisecond // each is made once
+	}
+	var mounted []string
+	if mode == files.Truncate || mode == files.Append { // the others give names
+		mounted = []string{path(1)}
+	}
+	return &crash.Workload{
+		Name: name, About: fmt.Sprintf("files.WriteAll of %d files, mode %v", batch, mode), Mounted: mounted, Whole: true,
+		Slow: slow, Cleans: true, Files: dirs, // the disk in memory has one directory
+		Targets: func(p holdfast.Policy) (targets []crash.Target) {
+			for id := range paths {
+				targets = append(targets, crash.Target{ID: uint32(id), Path: path(uint32(id)), Object: mode != files.Append,
+					Whole: mode == files.Replace, Synced: p.Sync.Mode != holdfast.SyncNever})
+			}
+			return targets
+		},
+		Loss: onlyAcknowledged,
+		Run:  func(r *crash.Run) error { return writeWhole(r, mode, paths, batch, path) },
+	}
+}
+
+func writeWhole(r *crash.Run, mode files.Mode, paths, batch int, path func(id uint32) string) (err error) {
+	set, err := newSet(r, files.Options{Policy: r.Policy, Handles: 8, Workers: 2, MkdirAll: mode == files.Create})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, set.Close()) }()
+	streams := make([]*stream, paths)
+	var absent []uint32 // which Create makes
+	for id := range paths {
+		streams[id] = newStream(r, uint32(id), 0)
+		data, err := r.ReadFile(path(uint32(id)))
+		if err != nil {
+			return err
+		}
+		switch {
+		case mode == files.Append:
+			end, count, _ := crash.Records(data)
+			streams[id].next = count(uint32(id))
+			if end == int64(len(data)) {
+				continue
+			}
+			f, err := r.System.Append(path(uint32(id)), end)
+			if err != nil {
+				return err
+			}
+			if err := f.Close(); err != nil {
+				return err
+			}
+		case data == nil:
+			absent = append(absent, uint32(id))
+		}
+	}
+	for made := 0; r.More(30 * made); made++ {
+		var ids []uint32
+		for id := range batch {
+			ids = append(ids, uint32(id))
+		}
+		if mode == files.Create {
+			ids = absent[:min(batch, len(absent))]
+			absent = absent[len(ids):]
+		}
+		if len(ids) == 0 {
+			return nil
+		}
+		results, err := set.WriteAll(context.Background(), func(yield func(files.Write) bool) {
+			for _, id := range ids {
+				s := streams[id]
+				n, size := s.next+1, 600+s.rand.IntN(3000)
+				record := crash.Record{ID: id, N: s.next, At: time.Now().UnixNano(), Size: size}
+				if mode != files.Append {
+					n = uint64(r.Number+1)<<32 | uint64(made+1)
+					record.N = n
+				}
+				r.Note(crash.Begun, id, n)
+				s.next = n
+				if !yield(files.Write{Path: r.Path(path(id)), Data: record.Append(nil), Mode: mode}) {
+					return
+				}
+			}
+		})
+		for i, result := range results.All() { // where one file failed, the others keep their word
+			if result.Err == nil {
+				r.Note(crash.Accepted, ids[i], streams[ids[i]].next)
+			}
+			if result.Durable() {
+				r.Note(crash.Durable, ids[i], streams[ids[i]].next)
+			}
+		}
+		if err != nil {
+			return err
+		}
+		if r.Pause != nil {
+			r.Pause(streams[0].rand)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,107 @@
+package crash
+
+import (
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// TestExplanationNamesTheEntries holds the words of a known failure.
+func TestExplanationNamesTheEntries(t *testing.T) {
+	l := &Log{Sector: 512, Start: 2}
+	note := func(kind NoteKind, n uint64) Entry {
+		return Entry{Op: Noted, Note: &Note{Kind: kind, N: n, Bytes: 100}}
+	}
+	record := func(n uint64) Entry {
+		return Entry{Op: Write, File: 7, Offset: int64(n) * 100, Data: Record{N: n, Size: 100}.Append(nil)}
+	}
+	l.Entries = []Entry{{Op: Name, Edits: []Edit{{Root, "log", 7}}}, {Op: Flush, UpTo: 1},
+		note(Begun, 2), record(0), {Op: Flush, File: 7, UpTo: 4}, note(Durable, 1), record(1), note(Durable, 2), note(Begun, 3)}
+	x := &explorer{targets: []Target{{Path: "log"}}, loss: holdfast.Durable().Loss()}
+	_, f := x.explore(l, 100, 1)
+	if f == nil {
+		t.Fatal("nothing was found")
+	}
+	f.Targets, f.Loss = x.targets, x.loss
+	f.Shrink()
+	const want = "log: record 1 of writer 0 was acknowledged, and only those up to 0 are there. record 1 was acknowledged at log entry 7; " +
+		"its write at 6 was pending; no flush that covers it came between; the crash came before entry 8"
+	if f.Words != want {
+		t.Errorf("%s\nwant\n%s", f.Words, want)
+	}
+	if want := (State{Crash: Power, Position: 8}); f.State != want {
+		t.Errorf("%+v, want %+v", f.State, want)
+	}
+}
+
+// TestPiecesAreTheBytesOfAState compares what a level gets that makes images with what the
+// explorer judges.
+func TestPiecesAreTheBytesOfAState(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	l := &Log{Sector: 64}
+	for i := range 60 {
+		data := make([]byte, 1+r.IntN(300))
+		for k := range data {
+			data[k] = byte(i + 1)
+		}
+		l.Entries = append(l.Entries, Entry{Op: Write, File: 5, Offset: int64(r.IntN(500)), Data: data})
+	}
+	d := newDisk(l, nil)
+	var seen []State
+	torn := 0
+	for d.position < len(l.Entries) {
+		d.advance()
+		d.states(r, 40, &seen, func(s *State) {
+			var made []byte
+			l.Pieces(d.pending, s, func(at int64, data []byte) {
+				made = (&Entry{Op: Write, Offset: at, Data: data}).onto(made)
+			})
+			if s.Tear != 0 {
+				torn++
+			}
+			if want := d.content(d.file(5), s); !slices.Equal(made, want) {
+				t.Fatalf("%+v: %d bytes, want %d", *s, len(made), len(want))
+			}
+		})
+	}
+	if torn == 0 {
+		t.Error("no write was torn")
+	}
+}
+
+// TestCellsShareTheTime lets each of some cells take all that it may, in fake time. Together they take
+// what there is, and none gets less than the first. The last may be fewer than can be worked on at a time.
+func TestCellsShareTheTime(t *testing.T) {
+	for cells, first := range map[int]time.Duration{1: 12 * time.Second, 3: 12 * time.Second, 4: 12 * time.Second, 5: 6 * time.Second, 8: 6 * time.Second, 11: 4 * time.Second, 12: 4 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			const all, together = 12 * time.Second, 4
+			began := time.Now()
+			var mu sync.Mutex
+			begun, ended, most, least := 0, 0, 0, all
+			Share(cells, together, began.Add(all), func(_ int, long time.Duration) bool {
+				mu.Lock()
+				begun++
+				most, least = max(most, begun-ended), min(least, long)
+				mu.Unlock()
+				time.Sleep(long)
+				mu.Lock()
+				defer mu.Unlock()
+				ended++
+				return true
+			})
+			if took := time.Since(began); took != all || least != first || ended != cells || most != min(cells, together) {
+				t.Errorf("%d of %d cells in %v, %d at a time, the shortest %v", ended, cells, took, most, least)
+			}
+		})
+	}
+	calls := 0
+	Share(9, 1, time.Now(), func(int, time.Duration) bool { calls++; return calls < 3 })
+	if calls != 3 {
+		t.Errorf("%d calls, and the third stopped them", calls)
+	}
+}

@@ -1,0 +1,31 @@
+package fault_test
+
+import (
+	"errors"
+	"syscall"
+	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/crash/fault"
+)
+
+// TestDiskLocksAsFlockDoes locks a directory by three descriptors.
+func TestDiskLocksAsFlockDoes(t *testing.T) {
+	d := fault.NewDisk()
+	a, b, c := openDir(t, d, "/"), openDir(t, d, "/"), openDir(t, d, "/")
+	check := func(what string, err, want error) {
+		t.Helper()
+		if !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", what, err, want)
+		}
+	}
+	check("the first alone", d.Lock(a), nil)
+	check("the second alone", d.Lock(b), syscall.EWOULDBLOCK)
+	check("the second with others", d.LockShared(b), syscall.EWOULDBLOCK)
+	check("the first with others", d.LockShared(a), nil)
+	check("the second with others", d.LockShared(b), nil)
+	check("the first alone again", d.Lock(a), syscall.EWOULDBLOCK) // and it has no lock now
+	check("the second unlocked", d.Unlock(b), nil)
+	check("the third alone", d.Lock(c), nil)
+	must(t, d.Close(c))
+	check("the first when the third is closed", d.Lock(a), nil)
+}

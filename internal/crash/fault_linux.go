@@ -1,0 +1,759 @@
+package crash
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/crash/syscallfault"
+)
+
+// An injection is what happens to one call, or to all of its kind from one on.
+type injection struct {
+	kind   syscallfault.Kind
+	errno  syscall.Errno // 0: the write is short, or the call comes late
+	short  bool          // with an errno the next write fails, as on a disk that becomes full
+	always bool
+	nth    int
+}
+
+func (in injection) String() string {
+	what := "comes 20ms late"
+	if in.short && in.errno != 0 {
+		what = "writes half of its bytes, and the next fails with " + unix.ErrnoName(in.errno)
+	} else if in.short {
+		what = "writes half of its bytes"
+	} else if in.errno != 0 {
+		what = "fails with " + unix.ErrnoName(in.errno)
+	}
+	if in.always {
+		return fmt.Sprintf("from %s %d on each %s", in.kind, in.nth, what)
+	}
+	return fmt.Sprintf("%s %d %s", in.kind, in.nth, what)
+}
+
+// apply does it to a call, and reports whether the call fails.
+func (in injection) apply(c *syscallfault.Call) bool {
+	last := in.nth
+	if in.short && in.errno != 0 {
+		last++
+	}
+	if c.Kind != in.kind || c.Number < in.nth || c.Number > last && !in.always {
+		return false
+	}
+	switch {
+	case in.short && (in.errno == 0 || c.Number == in.nth):
+		c.Shorten()
+		return false
+	case in.errno != 0:
+		c.Fail(in.errno)
+	default:
+		c.Delay = 20 * time.Millisecond
+	}
+	return in.errno != 0
+}
+
+// injections are what may happen to a program that makes so many calls of each kind.
+func injections(counts map[syscallfault.Kind]int, r *rand.Rand) (all []injection) {
+	// These are the errors that calls of a kind may return.
+	faultsOf := map[syscallfault.Kind][]syscall.Errno{
+		syscallfault.Write:    {unix.EIO, unix.ENOSPC, unix.EDQUOT, unix.EINTR, unix.EAGAIN},
+		syscallfault.Sync:     {unix.EIO, unix.ENOSPC, unix.EDQUOT, unix.EROFS},
+		syscallfault.Open:     {unix.EIO, unix.ENOSPC, unix.EMFILE, unix.EROFS, unix.EINTR},
+		syscallfault.Rename:   {unix.EIO, unix.ENOSPC, unix.EDQUOT, unix.EROFS},
+		syscallfault.Link:     {unix.EIO, unix.ENOSPC, unix.EDQUOT, unix.EROFS},
+		syscallfault.Unlink:   {unix.EIO, unix.EROFS},
+		syscallfault.Close:    {unix.EIO, unix.ENOSPC, unix.EDQUOT, unix.EINTR},
+		syscallfault.Allocate: {unix.EIO, unix.ENOSPC, unix.EDQUOT, unix.EOPNOTSUPP},
+	}
+	for _, kind := range syscallfault.Kinds {
+		n := counts[kind]
+		if n == 0 {
+			continue
+		}
+		places := []int{1, 2, (n + 1) / 2, n, 1 + r.IntN(n)}
+		slices.Sort(places)
+		for _, nth := range slices.Compact(places) {
+			if nth > n {
+				continue
+			}
+			all = append(all, injection{kind: kind, nth: nth})
+			if kind == syscallfault.Write {
+				all = append(all, injection{kind: kind, nth: nth, short: true}, injection{kind: kind, nth: nth, short: true, always: true},
+					injection{kind: kind, nth: nth, short: true, errno: unix.ENOSPC}, injection{kind: kind, nth: nth, short: true, errno: unix.ENOSPC, always: true})
+			}
+			for _, e := range faultsOf[kind] {
+				all = append(all, injection{kind: kind, nth: nth, errno: e})
+				if e != unix.EINTR { // one that never ends is no signal
+					all = append(all, injection{kind: kind, nth: nth, errno: e, always: true})
+				}
+			}
+		}
+	}
+	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	// There may be time for few. So one of each sort comes before the second of any, and failures that are over come first.
+	// Syncs that fail come more often: what they lose shows only where more is written in time.
+	turns, sorts := map[injection]int{}, map[injection]int{}
+	for _, in := range all {
+		sort := injection{kind: in.kind, short: in.short, always: in.always}
+		if in.errno != 0 {
+			sort.errno = unix.EIO
+		}
+		turns[in] = 3 * sorts[sort]
+		if in.errno == 0 || in.always {
+			turns[in]++
+		} else if in.kind == syscallfault.Sync {
+			turns[in] = sorts[sort]
+		}
+		sorts[sort]++
+	}
+	slices.SortStableFunc(all, func(a, b injection) int { return cmp.Compare(turns[a], turns[b]) })
+	return all
+}
+
+// faultPatience is how long a program may take that a fault has met: then it hangs.
+const faultPatience = time.Minute
+
+// faultNotes is how many notes a workload makes before it ends in order; one that copies makes fewer.
+const faultNotes = 60
+
+// A faulted is what became of a program under an injection.
+type faulted struct {
+	counts map[syscallfault.Kind]int
+	exit   error
+	said   string // what it printed
+	hung   bool
+}
+
+// underFault runs a program to its end, and at does what an injection is, if there is one. A sync that fails loses what it was to
+// make durable, as a disk's does: see lossy.
+func underFault(ctx context.Context, cmd *exec.Cmd, dir string, kinds []syscallfault.Kind, in *injection, at func(*syscallfault.Call)) (f faulted, err error) {
+	var said bytes.Buffer
+	if cmd.Stdout == nil {
+		cmd.Stdout = &said
+	}
+	cmd.Stderr = &said
+	g, err := newGroup()
+	if err != nil {
+		return f, err
+	}
+	defer g.end()
+	g.take(cmd)
+	cmd.WaitDelay = faultPatience // what it left running may hold its output
+	s, err := syscallfault.Start(cmd, dir, kinds, at)
+	if err != nil {
+		return f, err
+	}
+	var waits atomic.Bool
+	late := time.AfterFunc(faultPatience, func() {
+		waits.Store(waitsInKernel(cmd.Process.Pid))
+		_ = cmd.Cancel() // it has ended meanwhile, or is killed
+	})
+	f.exit = cmd.Wait()
+	f.hung = !late.Stop()
+	f.counts, err = s.Stop()
+	f.said = said.String()
+	if ctx.Err() != nil {
+		return f, context.Cause(ctx)
+	}
+	if waits.Load() {
+		err = errors.Join(err, fmt.Errorf("the disk did not answer: a call of the program still waited after %v: %w", faultPatience, os.ErrDeadlineExceeded))
+	}
+	var injected syscall.Errno
+	if in != nil {
+		injected = in.errno
+	}
+	return f, errors.Join(err, fullDisk(f.said, injected))
+}
+
+// waitsInKernel reports whether a thread of a process waits where no signal but a kill ends that, as for a disk.
+func waitsInKernel(process int) bool {
+	stats, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", process))
+	return slices.ContainsFunc(stats, func(name string) bool {
+		stat, _ := os.ReadFile(name) // the state is behind the name, which may have any bytes
+		return bytes.HasPrefix(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" D "))
+	})
+}
+
+// byFault makes the verdict of level fault. A run counts the calls. Then each of some injections
+// has a run, and a second one that goes on with what the first left.
+func (v *Verdict) byFault(ctx context.Context, c Cell, o Options, most time.Duration) error {
+	if c.command != nil {
+		return v.command(ctx, c.command, o, most)
+	}
+	w, end := c.Workload, time.Now().Add(most)
+	r := rand.New(rand.NewPCG(v.Seed, 4))
+	counted, err := v.faultChain(ctx, w, o, r.Uint64(), nil)
+	if err != nil || v.Failure != nil {
+		return err
+	}
+	least := max(leastFaults, o.Least)
+	if w.Failing {
+		least = math.MaxInt // a liar is caught by the first that meets it
+	}
+	all := injections(counted, r)
+	if w.Parts != nil && w.Parts(v.Policy) {
+		all = slices.DeleteFunc(all, func(in injection) bool { return in.short && in.errno != 0 })
+	}
+	return inject(ctx, v, all, least, end, func(in injection, seed uint64) error {
+		_, err := v.faultChain(ctx, w, o, seed, &in)
+		return err
+	})
+}
+
+// inject runs a program with each of some cases, until a time or a failure.
+func inject[Case any](ctx context.Context, v *Verdict, cases []Case, least int, end time.Time, run func(Case, uint64) error) error {
+	v.FaultsOf = len(cases)
+	for n, c := range cases {
+		if v.Failure != nil || n >= least && time.Now().After(end) {
+			break
+		}
+		if err := run(c, v.Seed+uint64(n)); ctx.Err() != nil {
+			return context.Cause(ctx)
+		} else if err != nil {
+			return err
+		}
+		v.Faults++
+	}
+	return nil
+}
+
+// leastFaults is how many injections each workload meets under each policy at least.
+const leastFaults = 2
+
+// faultChain runs a workload with an injection, or to count its calls, and again without.
+func (v *Verdict) faultChain(ctx context.Context, w *Workload, o Options, seed uint64, in *injection) (counted map[syscallfault.Kind]int, err error) {
+	dir, remove, err := o.Directory()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, remove()) }()
+	targets := w.Targets(v.Policy)
+	before := NewSurvivors(len(targets))
+	for number := range 2 {
+		cmd := o.Child(ctx, w.Name, v.Policy.String(), dir, strconv.FormatUint(seed, 10), strconv.Itoa(number))
+		kinds, now := []syscallfault.Kind(nil), in
+		switch {
+		case number > 0:
+			now = nil
+		case in == nil:
+			kinds = syscallfault.Kinds
+		}
+		f, notes, crash, err := w.faultRun(ctx, cmd, dir, kinds, now)
+		if err != nil {
+			return nil, err
+		}
+		c := NewChecker(targets, v.Loss)
+		c.Inherit(before)
+		for _, n := range notes {
+			c.Note(n)
+		}
+		if before, err = w.Look(dir, targets); err != nil {
+			return nil, err
+		}
+		violation := c.Judge(crash, before, time.Now().UnixNano(), -1)
+		if number == 0 {
+			if violation == nil {
+				violation = f.judge(in, dir)
+			}
+			counted = f.counts
+		} else {
+			if violation == nil && (f.exit != nil || f.hung) {
+				violation = &Violation{Rule: "again", Words: fmt.Sprintf("the second run, without a fault, failed: %v: %s", f.exit, f.said)}
+			}
+			c.Tally.TemporaryEnd = before.Temporaries
+		}
+		if stays := in != nil && in.kind == syscallfault.Unlink; violation == nil && (number > 0 || !stays) {
+			violation = w.Leaves(before, stays)
+		}
+		if crash == Power { // what it took is not what the end of a process may take
+			c.Tally.Most, c.Tally.Sum = Extent{}, Extent{}
+		}
+		v.Tally.Add(c.Tally)
+		if violation != nil {
+			words := violation.Words
+			if in != nil {
+				words = fmt.Sprintf("%v: %s", in, words)
+			}
+			v.Failure = &Failure{Violation: violation, State: State{Crash: crash}, Words: words, Targets: targets, Loss: v.Loss, Kill: number + 1}
+			break
+		}
+	}
+	return counted, nil
+}
+
+// faultRun runs a workload once, with an injection if there is one. A sync that fails is followed by a power cut.
+func (w *Workload) faultRun(ctx context.Context, cmd *exec.Cmd, dir string, kinds []syscallfault.Kind, in *injection) (f faulted, notes []Note, crash Kind, err error) {
+	shared, err := NewNotes()
+	if err != nil {
+		return f, nil, crash, err
+	}
+	shared.Give(cmd)
+	if w.Files && w.Targets(holdfast.Durable())[0].Object {
+		shared.End(faultNotes / 5)
+	} else {
+		shared.End(faultNotes)
+	}
+	crash, at := Process, func(*syscallfault.Call) {}
+	var lost *lossy
+	if in != nil {
+		kinds = []syscallfault.Kind{in.kind}
+		if in.kind == syscallfault.Sync && in.errno != 0 {
+			lost, crash = newLossy(dir), Power
+		}
+		at = func(c *syscallfault.Call) {
+			fails := in.apply(c)
+			if lost != nil {
+				lost.sync(c, fails)
+			}
+		}
+	}
+	f, err = underFault(ctx, cmd, dir, kinds, in, at)
+	notes = shared.All()
+	err = errors.Join(err, shared.Close())
+	if err == nil && lost != nil {
+		err = lost.end()
+	}
+	return f, notes, crash, err
+}
+
+// command makes the verdict of a command line: a clean run says what it makes, and the others are
+// judged by that.
+func (v *Verdict) command(ctx context.Context, c *Command, o Options, most time.Duration) error {
+	end := time.Now().Add(most)
+	counted, after, err := v.underCommand(ctx, c, o, nil, nil)
+	if err != nil || v.Failure != nil {
+		return err
+	}
+	cases := injections(counted, rand.New(rand.NewPCG(v.Seed, 5)))
+	return inject(ctx, v, cases, max(leastFaults, o.Least), end, func(in injection, _ uint64) error {
+		_, _, err := v.underCommand(ctx, c, o, after, &in)
+		return err
+	})
+}
+
+func (v *Verdict) underCommand(ctx context.Context, c *Command, o Options, want map[string]string, in *injection) (counted map[syscallfault.Kind]int, found map[string]string, err error) {
+	dir, remove, err := o.Directory()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, remove()) }()
+	for name, text := range c.Before {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			return nil, nil, err
+		}
+	}
+	kinds, lost := syscallfault.Kinds, newLossy(dir)
+	cmd := o.Self(ctx, c.Args(dir)...)
+	cmd.Stdin = strings.NewReader(c.Input)
+	var out strings.Builder
+	cmd.Stdout = &out
+	if in != nil {
+		kinds = []syscallfault.Kind{in.kind}
+	}
+	if err := lost.keep(); err != nil {
+		return nil, nil, err
+	}
+	f, err := underFault(ctx, cmd, dir, kinds, in, func(call *syscallfault.Call) {
+		if in != nil {
+			if fails := in.apply(call); call.Kind == syscallfault.Sync && in.errno != 0 {
+				lost.sync(call, fails)
+			}
+		}
+	})
+	if err = errors.Join(err, lost.end()); err != nil {
+		return nil, nil, err
+	}
+	found = map[string]string{}
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		found[path[len(dir)+1:]] = string(b)
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	violation := f.judge(in, dir)
+	if in == nil && f.exit != nil {
+		return nil, nil, fmt.Errorf("%s failed without a fault: %w: %s", c.Name, f.exit, f.said)
+	}
+	if violation == nil && in != nil {
+		violation = c.judge(&f, in, out.String(), want, found)
+	}
+	when := "without a fault"
+	if in != nil {
+		when = in.String()
+	} else if name := c.differs(found); violation == nil && name != "" {
+		violation = &Violation{Rule: "lost", Words: fmt.Sprintf("%s has %d bytes of %d or others", name, len(found[name]), len(c.After[name]))}
+	}
+	v.Tally.States++
+	if violation != nil {
+		v.Tally.Violations++
+		v.Failure = &Failure{Violation: violation, Words: fmt.Sprintf("%s: %s", when, violation.Words)}
+	}
+	return f.counts, found, nil
+}
+
+// differs returns the name of a file that is not what a clean run must leave, or "".
+func (c *Command) differs(found map[string]string) string {
+	for name, text := range c.After {
+		if found[name] != text {
+			return name
+		}
+	}
+	return ""
+}
+
+// judge compares the files that a command has left with what it said. want are those of a clean run.
+func (c *Command) judge(f *faulted, in *injection, printed string, want, found map[string]string) *Violation {
+	for name, text := range want {
+		old, there := c.Before[name]
+		is, left := found[name]
+		said := fmt.Sprintf("; it said %q, %v", f.said, f.exit)
+		switch {
+		case f.exit == nil && is != text:
+			return &Violation{Rule: "lost", Words: fmt.Sprintf("%s has %d bytes of %d or others, and the exit code is 0%s", name, len(is), len(text), said)}
+		case c.Whole && is != text && (is != old || left != there):
+			return &Violation{Rule: "half", Words: fmt.Sprintf("%s is neither the old nor the new file%s", name, said)}
+		case strings.Contains(f.said, "nothing of it is left") && left && !there:
+			return &Violation{Rule: "message", Words: fmt.Sprintf("%s is there%s", name, said)}
+		}
+		if acked := Acknowledged([]byte("ack "+strings.ReplaceAll(strings.TrimSpace(printed), "\n", "\nack ")+"\n"), Flushed); c.Acks && len(acked) > 0 {
+			lines, n := strings.SplitAfter(text, "\n"), acked[len(acked)-1].N
+			reported := regexp.MustCompile(`\(\d+ lines? from line (\d+) on\)`)
+			if failed := reported.FindStringSubmatch(f.said); failed != nil { // they count as dealt with
+				from, _ := strconv.ParseUint(failed[1], 10, 63)
+				n = min(n, from-1)
+			}
+			if !strings.HasPrefix(is, strings.Join(lines[:n], "")) {
+				return &Violation{Rule: "lost", N: n, Words: fmt.Sprintf("%d lines were acknowledged, and %s has %d bytes%s", n, name, len(is), said)}
+			}
+		}
+	}
+	for name := range found {
+		if _, wanted := want[name]; !wanted && in.kind != syscallfault.Unlink {
+			return &Violation{Rule: "temporaries", Words: fmt.Sprintf("%s is left; it said %q", name, f.said)}
+		}
+	}
+	return nil
+}
+
+// byFault gives the program faults until a time. It is ended when it has acknowledged some more, or
+// no longer does.
+func (p Program) byFault(ctx context.Context, v *Verdict, r *rand.Rand, end time.Time) error {
+	counted, err := p.underFault(ctx, v, nil)
+	if err != nil || v.Failure != nil {
+		return err
+	}
+	return inject(ctx, v, injections(counted, r), 3*leastFaults, end, func(in injection, _ uint64) error {
+		_, err := p.underFault(ctx, v, &in)
+		return err
+	})
+}
+
+func (p Program) underFault(ctx context.Context, v *Verdict, in *injection) (counted map[syscallfault.Kind]int, err error) {
+	dir, remove, err := Options{Dir: p.Dir}.Directory()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, remove()) }()
+	kinds, lost, at, when := syscallfault.Kinds, newLossy(dir), func(*syscallfault.Call) {}, "without a fault"
+	if in != nil {
+		kinds, when = []syscallfault.Kind{in.kind}, in.String()
+		at = func(c *syscallfault.Call) {
+			if fails := in.apply(c); c.Kind == syscallfault.Sync && in.errno != 0 {
+				lost.sync(c, fails)
+			}
+		}
+	}
+	const printed = 300 // some 40 acknowledgements
+	acks, said, counted, err := p.supervised(ctx, dir, printed, 0, kinds, at)
+	var exit *exec.ExitError
+	if err != nil && (in == nil || !errors.As(err, &exit)) { // a fault may end it
+		return nil, fmt.Errorf("%w: %s", err, said)
+	}
+	if err := lost.end(); err != nil {
+		return nil, err
+	}
+	judge := p.judgeOf(ctx, v)
+	if err := v.crashed(judge, dir, acks, when); err != nil || v.Failure != nil || !p.Again || in == nil {
+		return counted, err
+	}
+	acks, said, err = p.run(ctx, dir, printed, 0, (*exec.Cmd).Start)
+	if full := fullDisk(said, 0); full != nil {
+		return counted, full
+	} else if errors.As(err, &exit) {
+		v.Verdict, v.Failure = Broken, &Failure{Violation: &Violation{Rule: "again"}, Words: fmt.Sprintf("%s, and the next run failed: %v: %s", when, err, said)}
+		return counted, nil
+	} else if err != nil {
+		return counted, err
+	}
+	return counted, v.crashed(judge, dir, acks, when+", and run again")
+}
+
+// supervised runs the program with its calls supervised.
+func (p Program) supervised(ctx context.Context, dir string, size int64, after time.Duration, kinds []syscallfault.Kind, at func(*syscallfault.Call)) (printed []byte, said string, counted map[syscallfault.Kind]int, err error) {
+	var s *syscallfault.Supervisor
+	printed, said, err = p.run(ctx, dir, size, after, func(cmd *exec.Cmd) (err error) {
+		s, err = syscallfault.Start(cmd, dir, kinds, at)
+		return err
+	})
+	if s != nil {
+		var stopped error
+		counted, stopped = s.Stop()
+		err = errors.Join(err, stopped)
+	}
+	return printed, said, counted, err
+}
+
+// runAndCut runs the program, kills it, and takes away all that it has not synced.
+func (p Program) runAndCut(ctx context.Context, dir string, after time.Duration) (printed []byte, said string, err error) {
+	lost := newLossy(dir)
+	lost.naming = true
+	if err := lost.keep(); err != nil {
+		return nil, "", err
+	}
+	printed, said, _, err = p.supervised(ctx, dir, 1, after, []syscallfault.Kind{syscallfault.Sync}, func(c *syscallfault.Call) { lost.sync(c, false) })
+	if err == nil {
+		err = lost.cut()
+	}
+	return printed, said, err
+}
+
+// judge judges how a program ended and what it said. A program that fails must say which file it
+// was, and why.
+func (f *faulted) judge(in *injection, dir string) *Violation {
+	bad := func(rule, words string) *Violation {
+		return &Violation{Rule: rule, Words: fmt.Sprintf("%s; it said %q, %v", words, f.said, f.exit)}
+	}
+	switch {
+	case f.hung:
+		return bad("hang", fmt.Sprintf("it had not ended after %v", faultPatience))
+	case strings.Contains(f.said, "panic:") || strings.Contains(f.said, "fatal error:"):
+		return bad("panic", "it panicked")
+	case f.exit == nil:
+		return nil
+	case in == nil || in.errno == 0:
+		return bad("message", "no call failed, and it failed")
+	case !strings.Contains(strings.ToLower(f.said), in.errno.Error()) &&
+		!strings.Contains(f.said, "another sync of the directory failed"): // that one's caller heard why
+		return bad("message", fmt.Sprintf("it does not say %q", in.errno.Error()))
+	case !strings.Contains(f.said, dir):
+		return bad("message", "it names no file")
+	}
+	return nil
+}
+
+// A lossy is a disk that loses for good what a failed sync was to make durable. Its files then have
+// the old bytes, or zeros, and its directories the old names. Linux says so once, and the next sync
+// succeeds.
+type lossy struct {
+	dir   string
+	data  map[identity][]byte // what is durable
+	names map[string]identity
+	lost  map[string]identity // names that are not
+	// naming says that the sync of a new file keeps its name too, as ext4, xfs and btrfs do.
+	naming bool
+	err    error
+}
+
+// An identity is of one file, though its number becomes another's.
+type identity struct {
+	number  uint64
+	born    int64
+	bornSub uint32
+}
+
+func newLossy(dir string) *lossy {
+	return &lossy{dir: dir, data: map[identity][]byte{}, names: map[string]identity{}, lost: map[string]identity{}}
+}
+
+func identityOf(f *os.File) (identity, error) {
+	var x unix.Statx_t
+	err := unix.Statx(int(f.Fd()), "", unix.AT_EMPTY_PATH, unix.STATX_INO|unix.STATX_BTIME, &x)
+	return identity{x.Ino, x.Btime.Sec, x.Btime.Nsec}, err
+}
+
+// keep takes what is there for durable.
+func (d *lossy) keep() error {
+	return d.each(func(path string, f *os.File, id identity) error {
+		d.names[path] = id
+		return d.file(f, false)
+	})
+}
+
+// each calls do with the regular files below the directory.
+func (d *lossy) each(do func(path string, f *os.File, id identity) error) error {
+	return filepath.WalkDir(d.dir, func(path string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) || err == nil && !entry.Type().IsRegular() {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			return nil // it is gone, or its reader is somebody else
+		}
+		defer f.Close()
+		id, err := identityOf(f)
+		if err != nil {
+			return err
+		}
+		return do(path, f, id)
+	})
+}
+
+// cut takes away all that is not durable, as a power cut may that finds everything pending.
+func (d *lossy) cut() error {
+	there := map[string]identity{}
+	err := d.each(func(path string, _ *os.File, id identity) error {
+		if there[path] = id; d.names[path] != id {
+			return os.Remove(path)
+		}
+		return os.WriteFile(path, d.data[id], 0o666)
+	})
+	for path, id := range d.names {
+		if there[path] != id {
+			err = errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, d.data[id], 0o666))
+		}
+	}
+	return errors.Join(d.err, err)
+}
+
+// sync sees a sync before it is made, or fails.
+func (d *lossy) sync(c *syscallfault.Call, fails bool) {
+	if c.Name == "sync_file_range" {
+		return // it promises nothing
+	}
+	f, err := c.File(os.O_RDONLY)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
+		return // the program was killed meanwhile
+	}
+	if err != nil {
+		d.err = errors.Join(d.err, err)
+		return
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err == nil && !info.IsDir() && c.Name != "syncfs" {
+		id, err := identityOf(f)
+		if _, named := d.names[c.Path]; err == nil && d.naming && !fails && !named {
+			d.names[c.Path] = id
+		}
+		d.err = errors.Join(d.err, err, d.file(f, fails))
+		return
+	}
+	whole := c.Name == "syncfs"
+	covers := func(path string) bool { return whole || filepath.Dir(path) == c.Path }
+	device := func(f *os.File) (n uint64) {
+		var s unix.Stat_t
+		d.err = errors.Join(d.err, unix.Fstat(int(f.Fd()), &s))
+		return s.Dev
+	}
+	synced := device(f)
+	d.err = errors.Join(d.err, err, d.each(func(path string, file *os.File, id identity) error {
+		if device(file) != synced {
+			return nil
+		}
+		if covers(path) {
+			if !fails {
+				if d.lost[path] != id {
+					d.names[path] = id
+				}
+			} else if d.names[path] != id {
+				d.lost[path] = id
+			}
+		}
+		if whole {
+			return d.file(file, fails)
+		}
+		return nil
+	}))
+	for path := range d.names {
+		if _, err := os.Lstat(path); !fails && covers(path) && errors.Is(err, fs.ErrNotExist) {
+			delete(d.names, path)
+		}
+	}
+}
+
+// file keeps what a file has, or takes back what it has not kept.
+func (d *lossy) file(f *os.File, fails bool) error {
+	id, err := identityOf(f)
+	if err != nil {
+		return err
+	}
+	b, err := os.ReadFile(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
+	if err != nil {
+		return err
+	}
+	if !fails {
+		d.data[id] = b
+		return nil
+	}
+	old := make([]byte, len(b))
+	copy(old, d.data[id])
+	out, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", f.Fd()), os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = out.WriteAt(old, 0)
+	return errors.Join(err, out.Close())
+}
+
+// end gives the names that were lost to what they were before.
+func (d *lossy) end() error {
+	for path, id := range d.lost {
+		f, err := os.Open(path)
+		if err != nil {
+			continue // it has been removed since
+		}
+		now, err := identityOf(f)
+		d.err = errors.Join(d.err, err, f.Close())
+		if now != id {
+			continue
+		}
+		if before, ok := d.names[path]; ok {
+			d.err = errors.Join(d.err, os.WriteFile(path, d.data[before], 0o666))
+		} else {
+			d.err = errors.Join(d.err, os.Remove(path))
+		}
+	}
+	return d.err
+}
+
+// CanSupervise says why levels fault and hostile can't be had here; "" is that they can. It starts a
+// program that does nothing.
+func CanSupervise(cmd *exec.Cmd) string {
+	s, err := syscallfault.Start(cmd, "/", syscallfault.Kinds[:1], func(*syscallfault.Call) {})
+	if err == nil {
+		ended := cmd.Wait()
+		_, err = s.Stop()
+		err = errors.Join(ended, err)
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return ""
+}

@@ -1,0 +1,192 @@
+package crash
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/crash/syscallfault"
+	"github.com/holdfast-go/holdfast/internal/racetest"
+)
+
+// needSupervisor skips a test of processes where their calls can't be supervised. Under the race
+// detector the supervisor's own tests are enough.
+func needSupervisor(t *testing.T) {
+	t.Parallel()
+	if racetest.Enabled {
+		t.Skip("the supervisor's own tests run under the race detector")
+	}
+	if why := CanSupervise(exec.Command("true")); why != "" {
+		t.Skip(why)
+	}
+}
+
+// TestReadersAreThoseOfTheList compares with the algorithm of acl(5), by hand.
+func TestReadersAreThoseOfTheList(t *testing.T) {
+	mode := func(group, other uint16) []entry {
+		return []entry{{listGroup, group, 0}, {listMask, 7, 0}, {listOther, other, 0}}
+	}
+	named := func(user, mask, other uint16) []entry {
+		return []entry{{listUser, user, 1001}, {listGroup, 4, 0}, {listNamedGroup, 4, 3000}, {listMask, mask, 0}, {listOther, other, 0}}
+	}
+	for _, c := range []struct {
+		list  []entry
+		group uint32
+		want  bool
+	}{
+		{mode(4, 0), 2000, true}, {mode(4, 0), 3000, false}, {mode(0, 4), 2000, false}, {mode(0, 4), 3000, true},
+		{named(4, 4, 0), 1001, true}, {named(0, 4, 4), 2000, false}, {named(4, 3, 4), 2000, false},
+	} {
+		if got := reads(c.list, 1001, c.group, 2000); got != c.want {
+			t.Errorf("%v, group %d: %v", c.list, c.group, got)
+		}
+	}
+	for _, c := range []struct {
+		mask, other uint16
+		group       uint32
+		want        bool
+	}{{4, 0, 2000, true}, {4, 0, 3000, true}, {0, 4, 3000, false}, {4, 0, 4000, false}, {0, 4, 4000, true}} {
+		if got := reads(named(0, c.mask, c.other), 1002, c.group, 2000); got != c.want {
+			t.Errorf("mask %o, other %o, group %d: %v", c.mask, c.other, c.group, got)
+		}
+	}
+}
+
+// TestCutTakesWhatWasNotSynced kills a script that waits, and takes away what it has not synced.
+func TestCutTakesWhatWasNotSynced(t *testing.T) {
+	needSupervisor(t)
+	check := func(script string, want map[string]string) {
+		t.Helper()
+		dir, remove, err := Options{Dir: t.TempDir()}.Directory()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer remove()
+		if err := os.WriteFile(filepath.Join(dir, "old"), []byte("old\n"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		p := Program{Command: script + "; echo ack 1; while :; do sleep 1; done"}
+		if _, said, err := p.runAndCut(t.Context(), dir, 0); err != nil || said != "" {
+			t.Fatal(err, said)
+		}
+		for name, text := range want {
+			if b, err := os.ReadFile(filepath.Join(dir, name)); string(b) != text || errors.Is(err, fs.ErrNotExist) != (text == "") {
+				t.Errorf("%s: %s is %q, %v, want %q", script, name, b, err, text)
+			}
+		}
+	}
+	check("echo new >f; echo more >>old; echo x >>old", map[string]string{"f": "", "old": "old\n"})
+	check("echo new >f; sync f; echo more >>f", map[string]string{"f": "new\n"})
+	check("echo new >f; sync f; mv f g", map[string]string{"f": "new\n", "g": ""})
+	check("echo new >f; sync f; mv f old", map[string]string{"f": "new\n", "old": "old\n"})
+	check("echo new >f; sync f; mv f old; sync .", map[string]string{"f": "", "old": "new\n"})
+	check("rm old", map[string]string{"old": "old\n"})
+	check("rm old; sync .", map[string]string{"old": ""})
+	check("mkdir d; echo new >d/f; sync -f d/f; echo more >>d/f", map[string]string{"d/f": "new\n"})
+}
+
+// TestProgramsUnderFaultsAreJudgedByWhatTheyAcknowledged runs one that checks what its calls return, and one that does not.
+func TestProgramsUnderFaultsAreJudgedByWhatTheyAcknowledged(t *testing.T) {
+	needSupervisor(t)
+	check := func(want Known, write string) {
+		t.Helper()
+		p := Program{Command: "n=0; while [ $n -lt 60 ]; do n=$((n+1)); " + write + "; done", Read: "touch log; while read -r n; do echo $n; done <log", Dir: t.TempDir(), Time: time.Nanosecond, Seed: 1, Level: Fault}
+		v, err := p.Prove(t.Context())
+		if err != nil || v.Verdict != want {
+			t.Errorf("%s: %v, %+v", write, err, v)
+		}
+	}
+	check(Held, "echo $n >>log && echo ack $n || exit")
+	check(Broken, "echo $n >>log; echo ack $n")
+}
+
+// TestCommandIsJudgedWithoutAFaultToo runs one that does not do what it must, whether or not a call fails.
+func TestCommandIsJudgedWithoutAFaultToo(t *testing.T) {
+	needSupervisor(t)
+	for text, want := range map[string]bool{"right": false, "wrong": true} {
+		c := &Command{Name: "echo", After: map[string]string{"f": "right\n"},
+			Args: func(dir string) []string { return []string{"-c", "echo " + text + ">" + dir + "/f"} }}
+		v := &Verdict{Level: Fault}
+		o := Options{Dir: t.TempDir(), Self: func(ctx context.Context, args ...string) *exec.Cmd { return exec.CommandContext(ctx, "sh", args...) }}
+		if _, _, err := v.underCommand(t.Context(), c, o, nil, nil); err != nil || (v.Failure != nil) != want {
+			t.Errorf("%s: %v, %+v", text, err, v.Failure)
+		}
+	}
+}
+
+// TestLossyDiskKeepsWhatWasSynced fails the syncs of a script in all ways.
+func TestLossyDiskKeepsWhatWasSynced(t *testing.T) {
+	needSupervisor(t)
+	check := func(script string, fails int, want map[string]string) {
+		t.Helper()
+		dir, remove, err := Options{Dir: t.TempDir()}.Directory()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer remove()
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", script)
+		cmd.Dir = dir
+		d := newLossy(dir)
+		f, err := underFault(t.Context(), cmd, dir, []syscallfault.Kind{syscallfault.Sync}, nil, func(c *syscallfault.Call) {
+			d.sync(c, injection{kind: c.Kind, errno: syscall.EIO, nth: fails}.apply(c))
+		})
+		if err = errors.Join(err, d.end()); err != nil || f.hung {
+			t.Fatal(err, f)
+		}
+		for name, text := range want {
+			if b, err := os.ReadFile(filepath.Join(dir, name)); string(b) != text && (text != "" || !errors.Is(err, fs.ErrNotExist)) {
+				t.Errorf("%s, sync %d fails: %s is %q, %v, want %q", script, fails, name, b, err, text)
+			}
+		}
+	}
+	const script = "echo one >f; sync f; sync .; echo two >>f; echo new >g; sync f; sync g; sync .; mv g f; sync ."
+	check(script, 9, map[string]string{"f": "new\n", "g": ""})
+	check(script, 1, map[string]string{"f": "new\n"})
+	check(script, 3, map[string]string{"f": "new\n"})
+	check(script, 4, map[string]string{"f": "\x00\x00\x00\x00"})
+	check(script, 6, map[string]string{"f": "one\ntwo\n"})
+	check("echo one >f; sync f; echo two >>f; sync f; sync f", 2, map[string]string{"f": "one\n\x00\x00\x00\x00"})
+	check("echo one >f; sync f; sync .; sync .", 2, map[string]string{"f": ""})
+}
+
+// TestWaitInTheKernelIsNoHang has a parent that waits for its child in vfork(2), where it is as deaf as one that
+// waits for a disk.
+func TestWaitInTheKernelIsNoHang(t *testing.T) {
+	perl, err := exec.LookPath("perl")
+	if err != nil || runtime.GOARCH != "amd64" {
+		t.Skip("vfork by perl needs perl and amd64")
+	}
+	check := func(want bool, name string, args ...string) {
+		t.Helper()
+		g, err := newGroup()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer g.end()
+		cmd := exec.CommandContext(t.Context(), name, args...)
+		g.take(cmd)
+		out, err := cmd.StdoutPipe()
+		if err = errors.Join(err, cmd.Start()); err != nil {
+			t.Fatal(err)
+		}
+		_, err = out.Read(make([]byte, 1))
+		is := !want
+		for end := time.Now().Add(10 * time.Second); err == nil && is != want && time.Now().Before(end); time.Sleep(time.Millisecond) {
+			is = waitsInKernel(cmd.Process.Pid)
+		}
+		if err != nil || is != want {
+			t.Errorf("%v: it waits in the kernel: %v, %v", args, is, err)
+		}
+		_ = g.kill()
+		_ = cmd.Wait()
+	}
+	check(true, perl, "-e", "$| = 1; print 1; if (syscall(58) == 0) { sleep 100 }")
+	check(false, "sh", "-c", "echo; read -r a <&2; sleep 100")
+}

@@ -1,9 +1,0 @@
-package fuselog
-
-import (
-	"testing"
-
-	"github.com/holdfast-go/holdfast/internal/isolate"
-)
-
-func TestUnknownCommandIsRefused(t *testing.T) { isolate.RefusesUnknownCommand(t) }

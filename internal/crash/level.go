@@ -1,0 +1,580 @@
+package crash
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/crash/fault"
+)
+
+// A Level is a way to crash a workload. Memory fills a log, and explores its states.
+// Kill crashes processes, so that each state is what is really there. Power fills a log with what
+// a real file system sends to its disk, and mounts the states.
+type Level string
+
+// The levels. To add one, see docs/design/proof.md.
+const (
+	Memory   Level = "memory"
+	Kill     Level = "kill"
+	Fault    Level = "fault"
+	Hostile  Level = "hostile"
+	PowerCut Level = "power"
+)
+
+// Levels are all.
+var Levels = []Level{Memory, Kill, Fault, Hostile, PowerCut}
+
+// Options say what Prove does.
+type Options struct {
+	Policies  []holdfast.Policy // nil: those that are generated, of which one run has as many as its time allows
+	All       bool              // a run has all that are generated
+	Workloads []*Workload       // controls too; each level runs those that it can crash
+	Levels    []Level
+	States    int           // of each workload under each policy, at levels memory and power
+	Time      time.Duration // of everything, about; 0 is no longer than it must
+	Least     int           // how many kills, faults or attacks each workload meets under each policy, however little time there is
+	Seed      uint64
+	Dir       string // where level kill makes its directory; "" is the system's for temporary files
+	// Child starts this program so that it calls [Child] with these arguments and the workloads.
+	Child func(ctx context.Context, args ...string) *exec.Cmd
+	// Commands are run at level fault too, each as a child that Self starts.
+	Commands []*Command
+	Self     func(ctx context.Context, args ...string) *exec.Cmd
+	// Program is judged at level power in place of the workloads.
+	Program *Program
+	// Power makes the verdicts of level power, on each file system the controls first.
+	Power func(context.Context, Options, time.Duration) ([]*Verdict, error)
+	// Room, if there is one, does what level power orders in another kernel. That runs [Child] with
+	// these arguments and the order as its input, and Room hands over its output. Without Room it is
+	// done here.
+	Room func(ctx context.Context, args []string, order []byte, answers func(io.Reader) error) error
+	// Each is called with each verdict.
+	Each func(*Verdict)
+}
+
+// A Command is a command line that ends by itself. Level fault judges its exit code and its words by
+// the files that it leaves.
+type Command struct {
+	Name   string
+	Args   func(dir string) []string
+	Input  string
+	Before map[string]string // the files at the start, by their paths in the directory
+	After  map[string]string // what some of them must be at the end, where no call fails
+	Whole  bool              // each file is the old one or the new one, whatever fails
+	Acks   bool              // it prints how many lines of its input are durable
+}
+
+// Known says whether a verdict is one.
+type Known string
+
+// What a verdict can be.
+const (
+	Held     Known = "held"
+	Broken   Known = "broken"
+	NotKnown Known = "not known" // a liar was not caught, or the correct program lost something
+	NoTime   Known = "no time"   // Options.Time was over before
+)
+
+// A Verdict is what was found of a workload under a policy at a level.
+type Verdict struct {
+	Level    Level
+	FS       string `json:",omitempty"` // level power: the file system
+	Workload string
+	Policy   holdfast.Policy
+	Loss     holdfast.Loss `json:"-"`
+	Allowed  string        // of it, in words, what this level's crashes may take
+	Seed     uint64
+	Tally    Tally
+	Kills    int `json:",omitempty"`
+	Faults   int `json:",omitempty"` // how many were injected; level hostile: attacks
+	FaultsOf int `json:",omitempty"` // of how many that there are
+	Elapsed  time.Duration
+	Control  string `json:",omitempty"` // of a control: what it must show
+	Verdict  Known
+	Unknown  string   `json:",omitempty"` // why nothing was judged
+	Failure  *Failure `json:",omitempty"`
+	Caught   *Failure `json:"-"` // what a liar did
+}
+
+// Prove runs workloads under policies at levels, and the controls of each level before them.
+func Prove(ctx context.Context, o Options) ([]*Verdict, error) {
+	var verdicts []*Verdict
+	finish := time.Now().Add(o.Time)
+	for n, level := range o.Levels {
+		end := time.Now().Add(time.Until(finish) / time.Duration(len(o.Levels)-n))
+		doubted := map[string]bool{}
+		judged := func(v *Verdict) {
+			v.judge(doubted)
+			verdicts = append(verdicts, v)
+			if o.Each != nil {
+				o.Each(v)
+			}
+		}
+		if level == PowerCut {
+			found, err := o.Power(ctx, o, time.Until(end))
+			if err != nil {
+				return verdicts, fmt.Errorf("level %s: %w", level, err)
+			}
+			for _, v := range found {
+				judged(v)
+			}
+			continue
+		}
+		if err := o.judgeCells(ctx, level, end, judged); err != nil {
+			return verdicts, err
+		}
+	}
+	return verdicts, nil
+}
+
+// atOnce is how many cells are worked on at a time. They wait for processes to start, and for periods.
+const atOnce = 4
+
+// judgeCells makes the verdicts of a level, and hands them over in their order. The controls and
+// atOnce cells more are judged however little time there is.
+func (o Options) judgeCells(ctx context.Context, level Level, end time.Time, judged func(*Verdict)) error {
+	grace := min(2*time.Second, time.Until(end)/4) // by so much a level exceeds its time before cells are left out
+	cells := o.Cells(level)
+	must := slices.IndexFunc(cells, func(c Cell) bool { return c.Workload.Control == "" })
+	if must < 0 {
+		must = len(cells) - 1
+	}
+	order := rand.New(rand.NewPCG(o.Seed, 7)).Perm(len(cells))                                          // so that it is not always the same that is left out
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(min(a, must), min(b, must)) }) // controls first
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	verdicts, shown := make([]*Verdict, len(cells)), 0
+	var mu sync.Mutex // of these
+	Share(len(cells), atOnce, end, func(n int, long time.Duration) bool {
+		i := order[n]
+		c := cells[i]
+		v := c.Verdict(level, o.Seed+uint64(i))
+		if o.Time > 0 && n >= must+atOnce && time.Now().After(end.Add(grace)) {
+			v.Verdict = NoTime
+		} else if err := v.make(ctx, c, o, long); err != nil {
+			stop(fmt.Errorf("level %s, workload %s under %v: %w", level, v.Workload, c.Policy, err))
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		verdicts[i] = v
+		for ; ctx.Err() == nil && shown < len(cells) && verdicts[shown] != nil; shown++ {
+			judged(verdicts[shown])
+		}
+		return ctx.Err() == nil
+	})
+	return context.Cause(ctx)
+}
+
+// Share calls do with each number below count, so many at a time, until one call returns false. It
+// shares out the time until end: a call is told how long it may take.
+func Share(count, together int, end time.Time, do func(n int, long time.Duration) bool) {
+	var next atomic.Int64
+	var stopped atomic.Bool
+	var group sync.WaitGroup
+	for range together {
+		group.Add(1)
+		go func() {
+			defer group.Done()
+			for !stopped.Load() {
+				n := int(next.Add(1)) - 1
+				if n >= count {
+					return
+				}
+				turns := (count - n + together - 1) / together
+				if !do(n, time.Until(end)/time.Duration(turns)) {
+					stopped.Store(true)
+				}
+			}
+		}()
+	}
+	group.Wait()
+}
+
+// make makes the verdict of a cell in about a time.
+func (v *Verdict) make(ctx context.Context, c Cell, o Options, share time.Duration) (err error) {
+	began := time.Now()
+	defer func() {
+		v.Elapsed = time.Since(began)
+		if errors.Is(err, os.ErrDeadlineExceeded) { // the others may be made
+			v.Unknown, err = err.Error(), nil
+		}
+	}()
+	switch v.Level {
+	case Memory:
+		return v.byMemory(c.Workload, o.States, share)
+	case Kill:
+		return v.byKill(ctx, c.Workload, o, share)
+	case Hostile:
+		return v.byHostile(ctx, c.Workload, o, share)
+	default:
+		return v.byFault(ctx, c, o, share)
+	}
+}
+
+// A Cell is what one verdict is about.
+type Cell struct {
+	Workload *Workload
+	Policy   holdfast.Policy
+	command  *Command
+}
+
+// Cells are those of a level, the controls first.
+func (o Options) Cells(level Level) (cells []Cell) {
+	var judged []*Workload
+	controls := 0
+	for _, w := range o.Workloads {
+		if w.shows(level) && (level != Memory || !w.Files) {
+			judged = append(judged, w)
+			controls += min(1, len(w.Control))
+		}
+	}
+	count := o.generatedOf(len(judged) - controls)
+	for i, w := range judged {
+		policies := w.Policies
+		switch {
+		case w.Control != "":
+		case o.Policies == nil:
+			policies = w.generated(o.Seed+uint64(i), count)
+		default:
+			policies = slices.DeleteFunc(slices.Clone(o.Policies), func(p holdfast.Policy) bool { return w.Policies != nil && !slices.Contains(w.Policies, p) })
+		}
+		for _, p := range policies {
+			cells = append(cells, Cell{Workload: w, Policy: p})
+		}
+	}
+	for _, c := range o.Commands {
+		if level == Fault {
+			cells = append(cells, Cell{Workload: &Workload{Name: c.Name}, command: c})
+		}
+	}
+	slices.SortStableFunc(cells, func(a, b Cell) int {
+		return cmp.Compare(len(b.Workload.Control), 0) - cmp.Compare(len(a.Workload.Control), 0)
+	})
+	return cells
+}
+
+// generatedOf returns how many generated policies each of some workloads meets in one run, about.
+func (o Options) generatedOf(workloads int) int {
+	const least, each = 4, time.Second
+	if o.All {
+		return math.MaxInt32
+	}
+	return max(least, int(o.Time/time.Duration(max(1, len(o.Levels)*workloads))*atOnce/each))
+}
+
+// shows reports whether a level can show what a control must show.
+func (w *Workload) shows(level Level) bool {
+	if w.InMemory {
+		return level == Memory
+	}
+	if level == Hostile || w.Attacked {
+		return level == Hostile && (w.Attacked || w.Control == "" && w.replaces())
+	}
+	switch liar := w.Control != "" && w.Control != "correct"; level {
+	case Kill:
+		return !w.Cut && !w.Failing
+	case Fault:
+		return (!liar || w.Failing) && !w.Cut
+	default:
+		return !w.Failing
+	}
+}
+
+// replaces reports whether all that a workload does is to replace whole files, or to go on in new ones
+// like them.
+func (w *Workload) replaces() bool {
+	return !slices.ContainsFunc(w.Targets(holdfast.Durable()), func(t Target) bool { return t.Gather == nil && (!t.Object || !t.Whole || t.Part) })
+}
+
+// Verdict returns that of a cell before anything was judged.
+func (c Cell) Verdict(level Level, seed uint64) *Verdict {
+	w := c.Workload
+	v := &Verdict{Level: level, Workload: w.Name, Policy: c.Policy, Loss: w.lossOf(c.Policy), Seed: seed, Control: w.Control, Verdict: Held}
+	v.Allowed = level.bound(v.Loss).String()
+	return v
+}
+
+// bound is what the crashes of a level may take.
+func (l Level) bound(loss holdfast.Loss) holdfast.Bound {
+	if l == Memory || l == PowerCut {
+		return loss.Power
+	}
+	return loss.Process
+}
+
+// judge says what the failure means, or that there is none. In doubted are the file systems of this
+// level where a control did not show what it must.
+func (v *Verdict) judge(doubted map[string]bool) {
+	caught := v.Failure != nil
+	// These lose what was synced, from any program: names on ext2, files that grow on f2fs, what
+	// several sync at once on nilfs2. A control shows it in most runs, not in all. In another kernel they have a prefix.
+	loses := slices.ContainsFunc([]string{"ext2", "f2fs", "nilfs2"}, func(kind string) bool { return strings.HasSuffix(v.FS, kind) })
+	switch {
+	case v.Verdict == NoTime:
+	case v.Unknown != "":
+		doubted[v.FS] = doubted[v.FS] || v.Control != ""
+		v.Verdict = NotKnown
+	case v.Control == "correct" && caught, v.Control != "" && v.Control != "correct" && !caught:
+		doubted[v.FS] = true
+		v.Verdict = NotKnown
+	case v.Control != "":
+		v.Caught, v.Failure = v.Failure, nil
+	case doubted[v.FS], caught && loses:
+		v.Verdict = NotKnown
+	case caught:
+		v.Verdict = Broken
+	}
+	for _, f := range []*Failure{v.Failure, v.Caught} {
+		if f != nil && v.Level != PowerCut { // there it was done before
+			f.Shrink()
+		}
+	}
+}
+
+// A Recording says how a workload is run in memory. The first four are as in [Run].
+type Recording struct {
+	Records int
+	Until   func() bool
+	Pause   func(*rand.Rand)
+	Wrap    func(holdfast.File) holdfast.File
+	Delay   time.Duration // of a write and of a sync
+	Fake    bool          // in fake time
+	Disk    func(*Recorder)
+	Fails   bool // the disk fails on purpose: a workload that reports it and ends is no error
+
+	there  map[string][]byte // what a crash has left: it is a second run
+	number int
+}
+
+// record runs a workload in memory and returns its log. The workload's own error is the log's
+// end, and no failure: it has told what it knows.
+func (w *Workload) record(p holdfast.Policy, seed uint64, how Recording) (*Log, error) {
+	l := &Log{Workload: w.Name, Policy: p.String(), Seed: seed, Sector: 512, Fake: how.Fake, Again: how.number > 0}
+	paths, _ := byPath(w.Targets(p))
+	l.Slack = 4 * how.Delay * time.Duration(len(paths)) // they are written and synced one after the other
+	m, err := newMemory(l, how.Delay, how.there, w.Mounted...)
+	if err != nil {
+		return nil, err
+	}
+	m.d.short = w.Control == "" && how.Wrap == nil // a plain program leaves that to os.File, which writes the rest
+	if how.Disk != nil {
+		how.Disk(m.d)
+	} else if seed%2 == 1 { // then each file and directory is synced by itself; a second run has the other way
+		m.d.Faults.SetDirty(-1)
+	}
+	r := &Run{System: m, Policy: p, Number: how.number, Seed: seed, Records: how.Records, Until: how.Until, Pause: how.Pause, Wrap: how.Wrap,
+		Tell: func(n Note) { l.Add(Entry{Op: Noted, Note: &n}) }}
+	return l, w.Run(r)
+}
+
+// Leaves judges what a run left that was not killed. Another may have been before it.
+func (w *Workload) Leaves(s *Survivors, killed bool) *Violation {
+	if s.Temporaries == 0 || !w.Cleans && (killed || !w.Tidy) {
+		return nil
+	}
+	return &Violation{Rule: "temporaries", Words: fmt.Sprintf("%d temporary files are left after the last run has ended", s.Temporaries)}
+}
+
+// byMemory makes the verdict of level memory: a first run, states of it, and second runs on some.
+func (v *Verdict) byMemory(w *Workload, states int, most time.Duration) error {
+	end := time.Now().Add(most)
+	how := Recording{Records: 300}
+	if period := max(v.Policy.FlushEvery, v.Policy.Sync.Every); period > 0 { // it must fall due
+		finish := time.Now().Add(min(2*time.Second, max(50*time.Millisecond, period*5/4)))
+		how = Recording{Until: func() bool { return time.Now().After(finish) }, Pause: func(*rand.Rand) { time.Sleep(200 * time.Microsecond) }}
+	}
+	return v.InMemory(w, states, how, end)
+}
+
+// InMemory is Explore of runs in memory, and of runs in which a call of the disk fails.
+func (v *Verdict) InMemory(w *Workload, states int, how Recording, end time.Time) error {
+	second := Recording{Records: 12, Fake: how.Fake, Wrap: how.Wrap, Disk: how.Disk, number: 1}
+	record := func(number int, seed uint64, there Tree) (*Log, error) {
+		run := how
+		if number > 0 {
+			run = second
+			run.there = there.Files
+		}
+		l, err := w.record(v.Policy, seed, run)
+		if err != nil {
+			err = &RunError{err}
+		}
+		return l, err
+	}
+	if err := v.Explore(w, Exploration{States: states, Record: record, End: end, fails: how.Fails}); err != nil || how.Fails || how.Fake || w.Control != "" {
+		return err
+	}
+	return v.failingRuns(w, states, how, end)
+}
+
+// failingRuns explores runs in each of which one call of the disk fails, once, or the disk is full for a while. What is acknowledged all the same must be
+// there. What else may be lost is not judged: what a full disk refuses waits in memory. Behind a failed sync only power is
+// cut, as Flush promises nothing of what the system has dropped.
+func (v *Verdict) failingRuns(w *Workload, states int, how Recording, end time.Time) error {
+	ops := []fault.DiskOp{fault.DiskWrite, fault.DiskDatasync, fault.DiskSyncAll, fault.DiskSync, fault.DiskRename}
+	r := rand.New(rand.NewPCG(v.Seed, 6))
+	loss := v.Loss
+	for _, b := range []*holdfast.Bound{&loss.Process, &loss.Power} {
+		if !b.None() {
+			b.Bytes, b.Time = holdfast.Unlimited, holdfast.Unlimited
+		}
+	}
+	for n := 0; n < 8*len(ops) && v.Failure == nil && (n == 0 || time.Now().Before(end)); n++ {
+		run, op := how, ops[n%len(ops)]
+		failing := fault.DiskFault{Op: op, First: 1 + r.IntN(1<<(1+n%8)), Times: 1, Err: syscall.EIO}
+		full := n%(2*len(ops)) == 0
+		if full {
+			failing.Times, failing.Err = 0, syscall.ENOSPC
+		}
+		x := &explorer{targets: w.Targets(v.Policy), loss: loss, powerOnly: op != fault.DiskWrite && op != fault.DiskRename}
+		run.Disk = func(d *Recorder) {
+			d.short = false // a part before the failure is returned, and others may write behind it
+			d.Faults.Add(failing)
+			if full { // for a while: then what memory holds must get there by itself
+				time.AfterFunc(10*time.Millisecond, d.Faults.Mend)
+			}
+		}
+		run.Records, run.Until, run.Pause = 240, nil, nil
+		l, err := w.record(v.Policy, v.Seed+uint64(n), run)
+		if run := (*RunError)(nil); l == nil || err != nil && errors.As(err, &run) {
+			return err
+		}
+		var t Tally
+		t, v.Failure = x.explore(l, max(1, min(states, 4000)/8), v.Seed)
+		v.Tally.Add(t)
+	}
+	return nil
+}
+
+// An Exploration says how a verdict is made of runs that fill logs of files.
+type Exploration struct {
+	States int
+	// Record runs a workload or a program on what is there, and returns its log. Number 0 is the
+	// first run, on nothing. A run that fails by itself is a RunError.
+	Record func(number int, seed uint64, there Tree) (*Log, error)
+	End    time.Time // by when it is to be over; zero: any time
+	// Read says what is in a state. It is nil where the paths of the targets do.
+	Read  func(Tree) (*Survivors, error)
+	fails bool // the disk fails on purpose: a run that reports it and ends is no error
+}
+
+// A RunError says that a run has failed by itself. One that follows a crash must not.
+type RunError struct{ Err error }
+
+func (e *RunError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the run's own error.
+func (e *RunError) Unwrap() error { return e.Err }
+
+// A Tree is files by their paths, and the directories.
+type Tree struct {
+	Files map[string][]byte
+	Dirs  []string // each behind the one that it is in
+}
+
+// Explore records a run, explores its log, records runs on some of the states, and explores these logs.
+func (v *Verdict) Explore(w *Workload, e Exploration) error {
+	end := e.End.Add(-time.Until(e.End) / 3) // the rest is for the second runs
+	late := func() bool { return !e.End.IsZero() && time.Now().After(end) }
+	x := &explorer{targets: w.Targets(v.Policy), loss: v.Loss, read: e.Read, late: late}
+	first, err := e.Record(0, v.Seed, Tree{})
+	if err != nil && !e.fails {
+		return err
+	}
+	const secondRuns = 6 // on so many crash states
+	again := min(e.States, 40_000) / 4 / secondRuns
+	part := 1000 // of the states, doubled while there is time
+	for pass := uint64(0); v.Tally.States < int64(e.States)*3/4 && v.Failure == nil && (pass == 0 || !late()); pass++ {
+		before := v.Tally.States
+		part = min(2*part, e.States*3/4-int(before))
+		t, failure := x.explore(first, part, v.Seed+pass)
+		if pass > 0 {
+			t.Acknowledged = 0
+		}
+		v.Tally.Add(t)
+		if v.Failure = failure; v.Tally.States-before < int64(part)/50 {
+			break
+		}
+	}
+	r := rand.New(rand.NewPCG(v.Seed, 2))
+	end = e.End
+	torn := slices.Clone(x.torn)
+	for n := range secondRuns {
+		if v.Failure != nil || n > 0 && late() {
+			break
+		}
+		s, found := State{Position: first.Start + r.IntN(len(first.Entries)-first.Start+1)}, NewSurvivors(len(x.targets))
+		if n%2 == 0 && len(torn) > 0 { // it is what a next run may stumble over
+			s = torn[r.IntN(len(torn))]
+		}
+		_, d := x.begin(first)
+		for d.position < s.Position {
+			d.advance()
+		}
+		if s.Crash == "" {
+			var seen []State
+			d.states(r, 8, &seen, func(*State) {})
+			s = seen[r.IntN(len(seen))]
+		}
+		l, err := e.Record(1, v.Seed+1, d.tree(&s))
+		if run := (*RunError)(nil); err != nil && !errors.As(err, &run) {
+			return err
+		}
+		if err != nil && !e.fails {
+			v.Failure = x.failure(first, s, &Violation{Rule: "again", Words: fmt.Sprintf("the second run, on what a crash left, failed: %v", err)})
+			break
+		}
+		t, failure := x.explore(l, again, v.Seed)
+		v.Tally.Add(t)
+		v.Failure = failure
+		last := newDisk(l, x.targets)
+		for last.position < len(l.Entries) {
+			last.advance()
+		}
+		end := State{Crash: Process, Keep: len(last.pending)}
+		if last.survivors(&end, found); x.read != nil {
+			found, _ = x.read(last.tree(&end)) // what can't be read was a violation before
+		}
+		v.Tally.TemporaryEnd = max(v.Tally.TemporaryEnd, found.Temporaries)
+		if left := w.Leaves(found, true); left != nil && v.Failure == nil {
+			v.Failure = x.failure(first, s, left)
+		}
+	}
+	return nil
+}
+
+// tree returns what is there in a state.
+func (d *disk) tree(s *State) (t Tree) {
+	d.nameState(s)
+	t.Files = map[string][]byte{}
+	var walk func(dir uint64, prefix string)
+	walk = func(dir uint64, prefix string) {
+		for x, n := range d.scratch {
+			switch {
+			case x.Dir != dir:
+			case d.files[n] != nil || n&DirBit == 0:
+				t.Files[prefix+x.Name] = slices.Clone(d.content(d.file(n), s))
+			default:
+				t.Dirs = append(t.Dirs, prefix+x.Name)
+				walk(n, prefix+x.Name+"/")
+			}
+		}
+	}
+	walk(Root, "")
+	slices.Sort(t.Dirs)
+	return t
+}

@@ -1,0 +1,336 @@
+package crash
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"maps"
+	"os"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/crash/fault"
+	"github.com/holdfast-go/holdfast/internal/sys"
+	"github.com/holdfast-go/holdfast/internal/vfs"
+)
+
+// A Recorder is a disk in memory that logs what reaches it. It makes its calls on a [fault.Disk],
+// which judges how it is used.
+type Recorder struct {
+	Calls
+	Faults *fault.Disk       // the same
+	Alter  func(*Entry) bool // a planted bug: changes an entry, or drops it by false
+	log    *Log
+	delay  time.Duration // of each write and each sync
+
+	mu     sync.Mutex // held while a call has its effect and is logged, so that both are in one order
+	open   map[int]*opened
+	apart  map[uint64]bool // files of another file system
+	short  bool            // some writes take half of their bytes
+	writes int
+}
+
+// Calls are what a disk in memory can do.
+type Calls interface {
+	vfs.Disk
+	vfs.FileSystems
+	vfs.Attributes
+}
+
+// opened is a descriptor: the number of its file, and where it writes.
+type opened struct {
+	file   uint64
+	offset int64
+	append bool
+}
+
+// memory is the System on it.
+type memory struct{ d *Recorder }
+
+const memoryDir = "/d"
+
+// newMemory returns a system that has these files, and adds them to the log. Those that are mounted are of another file
+// system.
+func newMemory(l *Log, delay time.Duration, there map[string][]byte, mounted ...string) (memory, error) {
+	disk := fault.NewDisk()
+	disk.SetOwner(uint32(os.Geteuid())) // only its owner, or root, removes what a crash has left
+	d := &Recorder{Calls: disk, Faults: disk, log: l, delay: delay, open: map[int]*opened{}, apart: map[uint64]bool{}}
+	m := memory{d}
+	err := errors.Join(disk.MkdirAll(memoryDir), disk.Mount("/other"))
+	put := func(name string, apart bool) {
+		p, data := m.Path(name), there[name]
+		if apart {
+			at := "/other/" + name
+			err = errors.Join(err, disk.WriteFile(at, data, 0o644), disk.Bind(at, p))
+		} else {
+			err = errors.Join(err, disk.WriteFile(p, data, 0o644))
+		}
+		s, statErr := d.StatPath(nameOf(p))
+		err = errors.Join(err, statErr)
+		d.apart[s.Inode] = apart
+		l.Add(Entry{Op: Write, File: s.Inode, Data: data})
+		l.Add(Entry{Op: Name, Edits: []Edit{{Root, name, s.Inode}}})
+	}
+	for name := range there {
+		if !slices.Contains(mounted, name) {
+			put(name, false)
+		}
+	}
+	for _, name := range mounted {
+		put(name, true)
+	}
+	l.Start = l.Add(Entry{Op: Flush, UpTo: l.Len()})
+	return m, err
+}
+
+func nameOf(p string) sys.Name {
+	n, err := sys.NewName(p)
+	if err != nil {
+		panic(err) // the paths are of this package
+	}
+	return n
+}
+
+func (m memory) Path(name string) string { return memoryDir + "/" + name }
+
+func (m memory) ReadFile(name string) ([]byte, error) {
+	data, err := m.d.Faults.ReadFile(m.Path(name))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	return append([]byte{}, data...), err
+}
+
+func (m memory) Disk() vfs.Disk { return m.d }
+
+// A memoryFile is one that a Writer writes to.
+type memoryFile struct {
+	d  *Recorder
+	fd int
+}
+
+func (f memoryFile) Write(p []byte) (int, error) {
+	n, err := f.d.Write(f.fd, p)
+	if n < len(p) && err == nil {
+		err = io.ErrShortWrite
+	}
+	return n, err
+}
+
+func (f memoryFile) Sync() error  { return f.d.Sync(f.fd) }
+func (f memoryFile) Close() error { return f.d.Close(f.fd) }
+
+func (m memory) Append(name string, size int64) (holdfast.File, error) {
+	dir, err := m.d.OpenDir(nameOf(memoryDir))
+	if err != nil {
+		return nil, err
+	}
+	fd, err := m.d.OpenFile(dir, nameOf(name), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
+	if err == nil {
+		err = m.d.Sync(dir)
+	}
+	if s, _ := m.d.StatFD(fd); err == nil && s.Size != size {
+		err = errors.Join(m.d.Truncate(fd, size), m.d.Sync(fd))
+	}
+	if err = errors.Join(err, m.d.Close(dir)); err != nil {
+		return nil, err
+	}
+	return memoryFile{m.d, fd}, nil
+}
+
+func (m memory) WriteFile(name string, data []byte, sync bool) (err error) {
+	dir, err := m.d.OpenDir(nameOf(memoryDir))
+	if err != nil {
+		return err
+	}
+	fd, err := m.d.OpenFile(dir, nameOf(name), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err == nil {
+		_, err = m.d.Write(fd, data)
+	}
+	if err == nil && sync {
+		err = m.d.Sync(fd)
+	}
+	return errors.Join(err, m.d.Close(fd), m.d.Close(dir))
+}
+
+func (m memory) Rename(from, to string) error {
+	dir, err := m.d.OpenDir(nameOf(memoryDir))
+	if err != nil {
+		return err
+	}
+	return errors.Join(m.d.Rename(dir, nameOf(from), nameOf(to)), m.d.Close(dir))
+}
+
+func (m memory) SyncDir() error {
+	dir, err := m.d.OpenDir(nameOf(memoryDir))
+	if err != nil {
+		return err
+	}
+	return errors.Join(m.d.Sync(dir), m.d.Close(dir))
+}
+
+func (d *Recorder) add(e Entry) {
+	if d.Alter == nil || d.Alter(&e) {
+		d.log.Add(e)
+	}
+}
+
+// number is a file's or a directory's in the log.
+func (d *Recorder) number(s sys.Stat) uint64 {
+	if s.Mode&vfs.KindMask != vfs.KindRegular {
+		if top, err := d.Calls.StatPath(nameOf(memoryDir)); err == nil && top.Inode == s.Inode {
+			return Root
+		}
+		return s.Inode | DirBit
+	}
+	return s.Inode
+}
+
+// opening notes what a new descriptor is of.
+func (d *Recorder) opening(fd int, err error, flag int) (int, error) {
+	if err != nil {
+		return fd, err
+	}
+	s, err := d.Calls.StatFD(fd)
+	d.open[fd] = &opened{file: d.number(s), append: flag&os.O_APPEND != 0}
+	return fd, err
+}
+
+func (d *Recorder) OpenDir(p sys.Name) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	fd, err := d.Calls.OpenDir(p)
+	return d.opening(fd, err, 0)
+}
+
+func (d *Recorder) OpenForNames(p sys.Name) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	fd, err := d.Calls.OpenForNames(p)
+	return d.opening(fd, err, 0)
+}
+
+func (d *Recorder) OpenDirIn(dir int, name sys.Name) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	fd, err := d.Calls.OpenDirIn(dir, name)
+	return d.opening(fd, err, 0)
+}
+
+func (d *Recorder) OpenFile(dir int, name sys.Name, flag int, perm uint32) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	old, missing := d.Calls.Stat(dir, name)
+	fd, err := d.Calls.OpenFile(dir, name, flag, perm)
+	fd, err = d.opening(fd, err, flag)
+	if err != nil {
+		return fd, err
+	}
+	in, file := d.open[dir], d.open[fd]
+	switch {
+	case missing != nil && in != nil:
+		d.add(Entry{Op: Name, Edits: []Edit{{in.file, name.String(), file.file}}})
+	case flag&os.O_TRUNC != 0 && old.Size > 0:
+		d.add(Entry{Op: Resize, File: file.file})
+	}
+	return fd, nil
+}
+
+func (d *Recorder) Write(fd int, p []byte) (int, error) {
+	d.wait()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	o := d.open[fd]
+	if o != nil && o.append {
+		s, _ := d.Calls.StatFD(fd)
+		o.offset = s.Size
+	}
+	if d.writes++; d.short && d.writes%16 == 0 && len(p) > 1 {
+		p = p[:len(p)/2]
+	}
+	n, err := d.Calls.Write(fd, p)
+	if o != nil && n > 0 {
+		d.add(Entry{Op: Write, File: o.file, Offset: o.offset, Data: bytes.Clone(p[:n])})
+		o.offset += int64(n)
+	}
+	return n, err
+}
+
+func (d *Recorder) Truncate(fd int, size int64) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	err := d.Calls.Truncate(fd, size)
+	if o := d.open[fd]; err == nil && o != nil {
+		d.add(Entry{Op: Resize, File: o.file, Offset: size})
+	}
+	return err
+}
+
+func (d *Recorder) Sync(fd int) error     { return d.sync(fd, false, d.Calls.Sync) }
+func (d *Recorder) Datasync(fd int) error { return d.sync(fd, false, d.Calls.Datasync) }
+func (d *Recorder) SyncAll(fd int) error  { return d.sync(fd, true, d.Calls.SyncAll) }
+
+// sync logs that what was done before it began is on the disk, or is lost.
+func (d *Recorder) sync(fd int, all bool, call func(int) error) error {
+	d.mu.Lock()
+	e := Entry{Op: Flush, UpTo: d.log.Len()}
+	o := d.open[fd]
+	if o != nil && !all {
+		e.File = o.file
+	}
+	d.mu.Unlock()
+	d.wait()
+	err := call(fd)
+	if err != nil {
+		e.Op = Lose
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !all || o == nil || !slices.Contains(slices.Collect(maps.Values(d.apart)), true) {
+		d.add(e)
+		return err
+	}
+	covered := map[uint64]bool{} // the files of one of two file systems, each by itself
+	for _, x := range d.open {
+		covered[x.file] = d.apart[x.file] == d.apart[o.file]
+	}
+	for _, e.File = range slices.Sorted(maps.Keys(covered)) {
+		if covered[e.File] {
+			d.add(e)
+		}
+	}
+	return err
+}
+
+// wait is how long the disk takes. Other goroutines go on meanwhile.
+func (d *Recorder) wait() {
+	if d.delay > 0 {
+		time.Sleep(d.delay)
+	} else {
+		runtime.Gosched()
+	}
+}
+
+func (d *Recorder) Rename(dir int, from, to sys.Name) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s, _ := d.Calls.Stat(dir, from)
+	err := d.Calls.Rename(dir, from, to)
+	if in := d.open[dir]; err == nil && in != nil {
+		d.add(Entry{Op: Name, Edits: []Edit{{in.file, from.String(), 0}, {in.file, to.String(), d.number(s)}}})
+	}
+	return err
+}
+
+func (d *Recorder) Remove(dir int, name sys.Name) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	err := d.Calls.Remove(dir, name)
+	if in := d.open[dir]; err == nil && in != nil {
+		d.add(Entry{Op: Name, Edits: []Edit{{in.file, name.String(), 0}}})
+	}
+	return err
+}

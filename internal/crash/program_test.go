@@ -1,0 +1,97 @@
+//go:build unix
+
+package crash
+
+import (
+	"context"
+	"strings"
+	"testing"
+)
+
+// TestReaderOfACrashStateMayFindATornLine holds what --read may print where a crash has torn the
+// last line, and what it may not.
+func TestReaderOfACrashStateMayFindATornLine(t *testing.T) {
+	check := func(printed string, n uint64, torn int, disorder bool, unreadable string) {
+		t.Helper()
+		s, err := readBack(printed)
+		if s.N[0] != n || s.TornTails != torn || s.Disorder[0] != disorder {
+			t.Errorf("%q: %+v", printed, s)
+		}
+		if (err == nil) != (unreadable == "") || err != nil && !strings.Contains(err.Error(), unreadable) {
+			t.Errorf("%q: %v", printed, err)
+		}
+	}
+	check("", 0, 0, false, "")
+	check("1\n2\n", 2, 0, false, "")
+	check("1\n2", 2, 0, false, "")
+	check("1\n2\n3\n4\n5\n6\n7\n8\n9\n1", 9, 1, false, "") // of 10
+	check("1\n\x00\x00", 1, 1, false, "")
+	check("1\n\x00\x00\n", 1, 0, true, "--read printed")
+	check("1\n3\n", 1, 0, true, "")
+	check("1\n1\n2\n", 1, 0, true, "")
+}
+
+func TestProgramIsRunAgainOnWhatACrashLeft(t *testing.T) {
+	again := func(command string, had uint64) (Tally, *Violation) {
+		t.Helper()
+		before := NewSurvivors(1)
+		before.N[0] = had
+		p := Program{Command: command, Read: "touch log; cat log"}
+		tally, v, err := p.RunAgain(context.Background(), t.TempDir(), before)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tally, v
+	}
+	if tally, v := again("echo 1 >>log; echo ack 1; sleep 10", 0); v != nil || tally.Acknowledged != 1 {
+		t.Errorf("%+v, %v", tally, v)
+	}
+	if _, v := again("echo ack 1; sleep 10", 0); v == nil || v.Words != "it had printed ack 1, and only the records up to 0 are there" {
+		t.Errorf("%v", v)
+	}
+	if _, v := again("rm -f log; echo no more; sleep 10", 3); v == nil || v.Rule != "lost" { // what was there is gone
+		t.Errorf("%v", v)
+	}
+	if _, v := again("echo torn >&2; exit 3", 0); v == nil || v.Rule != "again" || !strings.Contains(v.Words, "exit status 3: torn") {
+		t.Errorf("%v", v)
+	}
+	for _, words := range []string{"write log: no space left on device", "sh: echo: No space left on device", "Disk quota exceeded"} {
+		p := Program{Command: "echo " + words + " >&2; exit 3", Read: "touch log; cat log"}
+		if _, v, err := p.RunAgain(context.Background(), t.TempDir(), NewSurvivors(1)); v != nil || err == nil || !strings.Contains(err.Error(), words) {
+			t.Errorf("%q: %+v, %v", words, v, err)
+		}
+	}
+}
+
+func TestControlThatCouldNotBeJudgedLeavesItsFileSystemNotKnown(t *testing.T) {
+	doubted := map[string]bool{}
+	judged := func(fs, control, unknown string) Known {
+		v := &Verdict{Level: PowerCut, FS: fs, Control: control, Unknown: unknown, Verdict: Held}
+		v.judge(doubted)
+		return v.Verdict
+	}
+	if got := judged("xfs", "", "mkfs"); got != NotKnown {
+		t.Errorf("what was not judged %v", got)
+	}
+	if got := judged("xfs", "", ""); got != Held {
+		t.Errorf("the row beside it is %v", got)
+	}
+	if got := judged("ext4", "lost", "mkfs"); got != NotKnown {
+		t.Errorf("a control that was not judged %v", got)
+	}
+	if got := judged("ext4", "", ""); got != NotKnown {
+		t.Errorf("a row behind that control is %v", got)
+	}
+	if got := judged("xfs", "", ""); got != Held {
+		t.Errorf("a row of another file system is %v", got)
+	}
+}
+
+func TestFileSystemThatLosesIsNotTheProductsFault(t *testing.T) {
+	for fs, want := range map[string]Known{"ext2": NotKnown, "uml-f2fs": NotKnown, "uml-nilfs2": NotKnown, "ext4-writeback": Broken, "xfs": Broken} {
+		v := &Verdict{Level: PowerCut, FS: fs, Verdict: Held, Failure: &Failure{}}
+		if v.judge(map[string]bool{}); v.Verdict != want {
+			t.Errorf("a loss on %s, which the controls did not show, is %v", fs, v.Verdict)
+		}
+	}
+}
