@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 	"github.com/holdfast-go/holdfast/internal/panictest"
 	"github.com/holdfast-go/holdfast/internal/racetest"
 )
@@ -327,3 +328,5 @@ func TestPanicReleasesAllThatWaitForRoom(t *testing.T) {
 		w.Close()
 	})
 }
+
+func TestUnknownCommandIsRefused(t *testing.T) { isolate.RefusesUnknownCommand(t) }
