@@ -1,3 +1,5 @@
+//go:build go1.25
+
 // Package crashsuite holds everything of ours that writes to the same promises. It is for tests only.
 //
 // [Run] runs each promise for one subject, under several policies. An [Opener] says how the subject is
