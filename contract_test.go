@@ -1,13 +1,20 @@
+//go:build go1.25
+
 package holdfast_test
 
 import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"math"
 	"os"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/iotest"
@@ -16,6 +23,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
+	"github.com/holdfast-go/holdfast/internal/crashsuite"
 )
 
 func TestRecordsStandWholeAndInTheirOrder(t *testing.T) {
@@ -547,4 +555,588 @@ func TestNoFlushEndsInsideARecord(t *testing.T) {
 			}
 		}
 	}, fault.Fault{Op: fault.Write, Take: fault.All, Delay: 3 * ms})
+}
+
+// TestNewRefusesNoFile gives it nil, and a nil *os.File.
+func TestNewRefusesNoFile(t *testing.T) {
+	var none *os.File
+	for _, f := range []holdfast.File{nil, none} {
+		if w, err := holdfast.New(f, holdfast.Buffered(4096)); w != nil || err == nil || !strings.Contains(err.Error(), "nil") {
+			t.Errorf("New = %v, %v", w, err)
+		}
+	}
+}
+
+// TestNewRefusesToSyncAPipe gives it what has no stable storage.
+func TestNewRefusesToSyncAPipe(t *testing.T) {
+	r, pipe, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for _, p := range []holdfast.Policy{holdfast.Durable(), holdfast.Periodic(time.Second)} {
+		if w, err := holdfast.New(pipe, p); w != nil || err == nil || !strings.Contains(err.Error(), "use sync=never") {
+			t.Errorf("%v: New = %v, %v", p, w != nil, err)
+		}
+	}
+	w, err := holdfast.New(pipe, holdfast.Unbuffered())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestLargestBufferIsTwiceAnInt takes the largest buffer, and one byte more.
+func TestLargestBufferIsTwiceAnInt(t *testing.T) {
+	largest := min(holdfast.GiB, holdfast.Size(math.MaxInt/2))
+	if err := holdfast.Buffered(largest).Validate(); err != nil {
+		t.Error(err)
+	}
+	more := holdfast.Buffered(largest + 1)
+	if err := more.Validate(); err == nil || !strings.Contains(err.Error(), more.Buffer.String()) || !strings.Contains(err.Error(), largest.String()) {
+		t.Errorf("buffer=%v: %v; want an error that names it and %v", more.Buffer, err, largest)
+	}
+}
+
+// TestTruncatedUnderneathLeavesNoHole truncates the file between two Writes, as
+// logrotate's copytruncate does.
+func TestTruncatedUnderneathLeavesNoHole(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a file that is truncated when it is opened has a position of its own on Windows")
+	}
+	for name, open := range map[string]func(string, holdfast.Policy) (*holdfast.Writer, error){"Create": holdfast.Create, "Append": holdfast.Append} {
+		for _, p := range []holdfast.Policy{holdfast.Unbuffered(), holdfast.Buffered(64), holdfast.Durable()} {
+			path := filepath.Join(t.TempDir(), "log")
+			w, err := open(path, p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			write := func(s string) {
+				if _, err := w.ReadFrom(strings.NewReader(s)); err != nil {
+					t.Fatal(err)
+				}
+				if err := w.Flush(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			write("before\n")
+			if err := os.Truncate(path, 0); err != nil {
+				t.Fatal(err)
+			}
+			write("after\n")
+			write(strings.Repeat("long", 100))
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if got, _ := os.ReadFile(path); string(got) != "after\n"+strings.Repeat("long", 100) {
+				t.Errorf("%s, %v: the file holds %q", name, p, got)
+			}
+		}
+	}
+}
+
+// TestZeroWriterRefusesEveryCall, also one that has nothing to write or to wait for.
+func TestZeroWriterRefusesEveryCall(t *testing.T) {
+	var w holdfast.Writer
+	calls := callsOf(&w)
+	calls["Write of nothing"] = func() error { _, err := w.Write(nil); return err }
+	calls["Enqueue of nothing"] = func() error { _, err := w.Enqueue(nil); return err }
+	calls["ReadFrom of nothing"] = func() error { _, err := w.ReadFrom(strings.NewReader("")); return err }
+	calls["WaitDurable of nothing"] = func() error { return w.WaitDurable(context.Background(), 0) }
+	calls["CloseContext"] = func() error { return w.CloseContext(context.Background()) }
+	for name, call := range calls {
+		if err := call(); err == nil || !strings.Contains(err.Error(), "has no file") {
+			t.Errorf("%s = %v", name, err)
+		}
+	}
+	w.OnError(func(err error) { t.Error(err) })
+	if s := w.Stats(); s.Writes != 0 || w.Written() != 0 || w.Flushed() != 0 || w.Durable() != 0 || w.Err() != nil {
+		t.Errorf("%+v, Err = %v", s, w.Err())
+	}
+}
+
+// TestNoWriterStarvesWhereEachWriteHasASync has 64 goroutines write for some hundred
+// syncs each. On its disk a goroutine that comes back at once finds the turn free.
+func TestNoWriterStarvesWhereEachWriteHasASync(t *testing.T) {
+	for _, policy := range []string{"buffer=0,sync=each", "buffer=64KiB,sync=each"} {
+		inBubble(t, policy, func(t *testing.T, w *holdfast.Writer, f *fault.File) {
+			const writers, syncs = 64, 64 * 20
+			var counts [writers]int
+			var left atomic.Int64
+			left.Store(syncs)
+			var group sync.WaitGroup
+			for i := range writers {
+				group.Go(func() {
+					for left.Add(-1) >= 0 {
+						put(t, w, 10)
+						counts[i]++
+					}
+				})
+			}
+			group.Wait()
+			least := counts[0]
+			for _, n := range counts {
+				least = min(least, n)
+			}
+			if mean := syncs / writers; 2*least < mean {
+				t.Errorf("the slowest of %d writers made %d Writes of %d on average: %v", writers, least, mean, counts)
+			}
+		}, fault.Fault{Op: fault.Sync, Delay: 200 * time.Microsecond})
+	}
+}
+
+// TestCloseOnAFullDiskSyncsWhatWasFlushed fills the disk in the middle of a flush.
+func TestCloseOnAFullDiskSyncsWhatWasFlushed(t *testing.T) {
+	for _, policy := range []string{"buffer=64KiB,sync=close", "buffer=64KiB,sync=1h"} {
+		inBubble(t, policy, func(t *testing.T, w *holdfast.Writer, f *fault.File) {
+			f.SetRoom(1000)
+			if _, err := w.Write(make([]byte, 3000)); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.Close(); !errors.Is(err, syscall.ENOSPC) {
+				t.Errorf("Close = %v, want ENOSPC", err)
+			}
+			if got := len(f.ProcessCrash()); got != 1000 {
+				t.Fatalf("%d bytes are in the kernel, want 1000", got)
+			}
+			if got := f.Stable(); got != 1000 {
+				t.Errorf("1000 bytes are in the kernel, %d are stable after Close", got)
+			}
+			if got := w.Durable(); got != 1000 {
+				t.Errorf("Durable is %d, want 1000", got)
+			}
+		})
+	}
+}
+
+// TestRecordsOfSomeKiBSpillWhole writes records that leave some KiB behind a block when
+// they have filled it.
+func TestRecordsOfSomeKiBSpillWhole(t *testing.T) {
+	for size := 3000; size <= 8192; size += 307 {
+		inBubble(t, "buffer=64KiB,sync=never", func(t *testing.T, w *holdfast.Writer, f *fault.File) {
+			var want []byte
+			for i := range 100 {
+				p := pattern(1, i, size)
+				want = append(want, p...)
+				if _, err := w.Write(p); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if got := f.ProcessCrash(); !bytes.Equal(got, want) {
+				t.Errorf("records of %d bytes: the file differs from byte %d on", size, firstDifference(got, want))
+			}
+		})
+	}
+}
+
+// TestLeaderWokenInVainWakesTheNext has two wait for the next batch. The sync
+// before it covers the first of them too, because its leader had to wait for another
+// flush. So the first is woken to lead, has no need to, and must wake the second.
+func TestLeaderWokenInVainWakesTheNext(t *testing.T) {
+	inBubble(t, "buffer=64KiB,sync=never", func(t *testing.T, w *holdfast.Writer, f *fault.File) {
+		var group sync.WaitGroup
+		var done [3]atomic.Bool
+		enqueue := func() int64 {
+			end, err := w.Enqueue([]byte("x"))
+			if err != nil {
+				t.Error(err)
+			}
+			return end
+		}
+		wait := func(i int) {
+			end := enqueue()
+			group.Go(func() {
+				if err := w.WaitDurable(context.Background(), end); err != nil {
+					t.Error(err)
+				}
+				done[i].Store(true)
+			})
+			synctest.Wait()
+		}
+		enqueue()
+		group.Go(func() { w.Flush() })
+		synctest.Wait()
+		wait(0) // leads, and waits for the flush
+		wait(1)
+		time.Sleep(1500 * ms) // the leader flushes what both need
+		wait(2)
+		time.Sleep(time.Minute)
+		for i := range done {
+			if !done[i].Load() {
+				t.Errorf("WaitDurable %d waits for a batch that nobody leads", i)
+				go w.Sync() // lets it go
+			}
+		}
+		group.Wait()
+		if n := f.Count(fault.Sync); n != 2 {
+			t.Errorf("%d syncs, want 2: the case is not the one that is meant", n)
+		}
+	}, fault.Fault{Op: fault.Sync, Delay: time.Second}, fault.Fault{Op: fault.Write, Take: fault.All, Delay: time.Second})
+}
+
+// TestCloseAcceptsNothingBesideAFlush begins while a flush takes an hour, and memory has room.
+func TestCloseAcceptsNothingBesideAFlush(t *testing.T) {
+	inBubble(t, "buffer=4KiB,sync=never", func(t *testing.T, w *holdfast.Writer, _ *fault.File) {
+		put(t, w, 10)
+		go w.Flush()
+		synctest.Wait()
+		put(t, w, 1)
+		go w.Close()
+		synctest.Wait()
+		if n, err := w.Write([]byte("x")); n != 0 || !errors.Is(err, holdfast.ErrClosed) {
+			t.Errorf("Write = %d, %v", n, err)
+		}
+		if end, err := w.Enqueue([]byte("x")); end != 0 || !errors.Is(err, holdfast.ErrClosed) {
+			t.Errorf("Enqueue = %d, %v", end, err)
+		}
+	}, fault.Fault{Op: fault.Write, Take: fault.All, Delay: time.Hour})
+}
+
+// TestWaitDurableBesideCloseIsForItsSync: Close makes the bytes durable, and the wait began after it.
+func TestWaitDurableBesideCloseIsForItsSync(t *testing.T) {
+	inBubble(t, "buffer=4KiB,sync=close", func(t *testing.T, w *holdfast.Writer, _ *fault.File) {
+		end, err := w.Enqueue([]byte("record"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		go w.Close()
+		synctest.Wait()
+		if err := w.WaitDurable(context.Background(), end+1); !errors.Is(err, holdfast.ErrClosed) {
+			t.Errorf("WaitDurable of what was never written = %v", err)
+		}
+		if err := w.WaitDurable(context.Background(), end); err != nil || w.Durable() != end {
+			t.Errorf("WaitDurable = %v, with %d durable", err, w.Durable())
+		}
+	}, fault.Fault{Op: fault.Sync, Delay: time.Second})
+}
+
+// TestCloseOnAFullDiskWaitsForTheSyncInFlight, which is that of another call and of fewer bytes.
+func TestCloseOnAFullDiskWaitsForTheSyncInFlight(t *testing.T) {
+	inBubble(t, "buffer=4KiB,sync=close", func(t *testing.T, w *holdfast.Writer, f *fault.File) {
+		f.SetRoom(1000)
+		write := func(n int) {
+			if _, err := w.Write(make([]byte, n)); err != nil {
+				t.Error(err)
+			}
+		}
+		write(500)
+		synced := make(chan error, 1)
+		go func() { synced <- w.Sync() }()
+		synctest.Wait()
+		write(3000)
+		if err := w.Close(); !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("Close = %v, want ENOSPC", err)
+		}
+		if err := <-synced; err != nil || f.Stable() != 1000 || w.Durable() != 1000 {
+			t.Errorf("Sync = %v; %d bytes are stable, %d durable, want 1000", err, f.Stable(), w.Durable())
+		}
+	}, fault.Fault{Op: fault.Sync, Times: 1, Delay: time.Second})
+}
+
+// TestWriterKeepsThePromises by Write, and by Enqueue and WaitDurable.
+func TestWriterKeepsThePromises(t *testing.T) {
+	o := crashsuite.Opener{
+		Name: "Writer",
+		Open: func(g *crashsuite.Ground) (crashsuite.Subject, error) { return openWriter(g) },
+		Slow: true,
+		AtRisk: func(err error) int64 {
+			var write *holdfast.WriteError
+			var sync *holdfast.SyncError
+			switch {
+			case errors.As(err, &write):
+				return write.AtRisk
+			case errors.As(err, &sync):
+				return sync.AtRisk
+			}
+			return 0
+		},
+		Read: func(_ *testing.T, files map[string][]byte) ([][]byte, error) {
+			return crashsuite.Lines(files["log"]), nil
+		},
+	}
+	t.Run("Write", func(t *testing.T) { crashsuite.Run(t, o) })
+	// Of a record that is larger than the buffer, a failed Enqueue does not say how much is in the file.
+	o.Policies = func(p holdfast.Policy) bool { return p.Buffer >= 4*holdfast.KiB }
+	o.Open = func(g *crashsuite.Ground) (crashsuite.Subject, error) {
+		w, err := openWriter(g)
+		return enqueuer{w, g.Policy.Sync.Waits()}, err
+	}
+	t.Run("Enqueue", func(t *testing.T) { crashsuite.Run(t, o) })
+}
+
+func openWriter(g *crashsuite.Ground) (w *holdfast.Writer, err error) {
+	if g.Disk == nil {
+		w, err = holdfast.Append(filepath.Join(g.Dir, "log"), g.Policy)
+	} else {
+		var f holdfast.File
+		if f, err = g.File("log"); err == nil {
+			w, err = holdfast.New(f, g.Policy)
+		}
+	}
+	if err == nil {
+		w.OnError(g.OnError)
+	}
+	return w, err
+}
+
+// An enqueuer writes by Enqueue, and waits where the policy does.
+type enqueuer struct {
+	*holdfast.Writer
+	waits bool
+}
+
+func (w enqueuer) Write(p []byte) (n int, err error) {
+	end, err := w.Enqueue(p)
+	if err != nil {
+		return 0, err
+	}
+	if w.waits {
+		err = w.WaitDurable(context.Background(), end)
+	}
+	return len(p), err
+}
+
+// contractPolicies are the policies that the whole contract is tested under.
+var contractPolicies = []string{
+	"buffer=0,sync=never",
+	"buffer=16B,sync=never",
+	"buffer=4KiB,sync=never",
+	"buffer=256KiB,sync=never",
+	"buffer=4KiB,flush=10ms,sync=never",
+	"buffer=256KiB,flush=10ms,sync=never",
+	"buffer=0,sync=10ms",
+	"buffer=4KiB,sync=10ms",
+	"buffer=4KiB,flush=5ms,sync=20ms",
+	"buffer=256KiB,flush=20ms,sync=5ms",
+	"buffer=256KiB,flush=4KiB,sync=never",
+	"buffer=4KiB,flush=5ms/100B,sync=never",
+	"buffer=0,sync=100B",
+	"buffer=4KiB,sync=1KiB",
+	"buffer=4KiB,flush=100B,sync=20ms/300B",
+	"buffer=256KiB,sync=5ms/1MiB",
+	"buffer=0,sync=close",
+	"buffer=4KiB,sync=close",
+	"buffer=0,sync=group",
+	"buffer=64KiB,sync=group",
+	"buffer=64KiB,flush=5ms,sync=group",
+	"buffer=0,sync=each",
+	"buffer=64KiB,sync=each",
+}
+
+// A stage is one Writer under test, on the fault file in a bubble of fake time
+// or on a real file.
+type stage struct {
+	*testing.T
+	policy holdfast.Policy
+	w      *holdfast.Writer
+	f      *fault.File // nil on a real file
+	path   string      // "" on the fault file
+}
+
+// onEveryPolicy runs a test under every policy, on the fault file and on a real one.
+func onEveryPolicy(t *testing.T, test func(s *stage)) {
+	inMemory(t, test)
+	onFiles(t, test)
+}
+
+// inMemory runs a test under every policy on a fault file with these faults.
+func inMemory(t *testing.T, test func(s *stage), faults ...fault.Fault) {
+	for _, text := range contractPolicies {
+		t.Run("memory/"+text, func(t *testing.T) {
+			watch(t)
+			synctest.Test(t, func(t *testing.T) {
+				s := &stage{T: t, f: fault.New(faults...)}
+				s.open(text, func(p holdfast.Policy) (*holdfast.Writer, error) { return holdfast.New(s.f, p) })
+				test(s)
+				s.end()
+			})
+		})
+	}
+}
+
+func onFiles(t *testing.T, test func(s *stage)) {
+	for _, text := range contractPolicies {
+		t.Run("file/"+text, func(t *testing.T) {
+			watch(t)
+			s := &stage{T: t, path: filepath.Join(t.TempDir(), "file")}
+			s.open(text, func(p holdfast.Policy) (*holdfast.Writer, error) { return holdfast.Create(s.path, p) })
+			test(s)
+			s.end()
+		})
+	}
+}
+
+// watch says which test hangs: a Writer that spins stops the clock of its bubble, and on a real file only the real clock runs.
+func watch(t *testing.T) {
+	hang := time.AfterFunc(2*time.Minute, func() { panic("hangs: " + t.Name()) })
+	t.Cleanup(func() { hang.Stop() })
+}
+
+func (s *stage) open(text string, open func(p holdfast.Policy) (*holdfast.Writer, error)) {
+	s.Helper()
+	p, err := holdfast.ParsePolicy(text)
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.policy = p
+	if s.w, err = open(p); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// end closes the Writer, if the test has not, and checks what must hold whatever
+// the test did.
+func (s *stage) end() {
+	s.Helper()
+	s.w.Close()
+	s.noGoroutines()
+	if s.f == nil {
+		return
+	}
+	for _, v := range s.f.Violations() {
+		s.Errorf("violation: %s", v)
+	}
+	if n := s.f.Count(fault.Close); n != 1 {
+		s.Errorf("the file was closed %d times", n)
+	}
+}
+
+// noGoroutines checks that no goroutine of a Writer is left.
+func (s *stage) noGoroutines() {
+	s.Helper()
+	if left := goroutinesLeft(s.f != nil); left != "" {
+		s.Errorf("goroutines are left:\n%s", left)
+	}
+}
+
+// goroutinesLeft returns the stacks of goroutines that run code of package holdfast, once
+// those that are about to end have had their chance. No call may be on its way.
+func goroutinesLeft(inBubble bool) (left string) {
+	for range 1000 {
+		if inBubble {
+			synctest.Wait()
+		}
+		stacks := make([]byte, 1<<20)
+		stacks = stacks[:runtime.Stack(stacks, true)]
+		left = ""
+		for stack := range strings.SplitSeq(string(stacks), "\n\n") {
+			if strings.Contains(stack, "github.com/holdfast-go/holdfast.") {
+				left += stack + "\n\n"
+			}
+		}
+		if left == "" {
+			return ""
+		}
+		runtime.Gosched()
+	}
+	return left
+}
+
+// content returns what the kernel has of the file.
+func (s *stage) content() []byte {
+	s.Helper()
+	if s.f != nil {
+		return s.f.ProcessCrash()
+	}
+	data, err := os.ReadFile(s.path)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return data
+}
+
+func (s *stage) holds(want []byte) {
+	s.Helper()
+	if got := s.content(); !bytes.Equal(got, want) {
+		s.Errorf("the file holds %d bytes, want %d; they differ from byte %d on", len(got), len(want), firstDifference(got, want))
+	}
+}
+
+func firstDifference(a, b []byte) int {
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return min(len(a), len(b))
+}
+
+// marks returns the watermarks as text.
+func (s *stage) marks() string {
+	return fmt.Sprintf("%d ≥ %d ≥ %d", s.w.Written(), s.w.Flushed(), s.w.Durable())
+}
+
+// takes checks the result of a call that is given n bytes: s.takes(3)(w.Write(p)).
+func (s *stage) takes(want int) func(n int, err error) {
+	s.Helper()
+	return func(n int, err error) {
+		s.Helper()
+		if n != want || err != nil {
+			s.Fatalf("n = %d, %v; want %d", n, err, want)
+		}
+	}
+}
+
+// refuses checks the result of a call that must take nothing.
+func (s *stage) refuses(want error) func(n int, err error) {
+	s.Helper()
+	return func(n int, err error) {
+		s.Helper()
+		if n != 0 || !errors.Is(err, want) {
+			s.Fatalf("n = %d, %v; want 0, %v", n, err, want)
+		}
+	}
+}
+
+func (s *stage) ok(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// pattern returns a record that holds its stream (0 to 7), its number and its
+// size. No piece of another record can look like it, because only a first byte
+// has the highest bit set.
+func pattern(stream byte, number, size int) []byte {
+	p := make([]byte, size)
+	for i := range p {
+		p[i] = byte(number*31+i*7+int(stream)*3) & 0x7f
+	}
+	if size > 0 {
+		p[0] = 0x80 | stream<<4 | byte(number)&0x0f
+	}
+	if size > 1 {
+		p[1] = byte(number) & 0x7f
+	}
+	return p
+}
+
+// inOrder checks that data is made of whole records, each stream's in its order
+// and all of them: counts[i] of stream i.
+func (s *stage) inOrder(data []byte, counts ...int) {
+	s.Helper()
+	next := make([]int, 8)
+	for at := 0; at < len(data); {
+		end := at + 1
+		for end < len(data) && data[end] < 0x80 {
+			end++
+		}
+		stream := data[at] >> 4 & 7
+		if want := pattern(stream, next[stream], end-at); data[at] < 0x80 || !bytes.Equal(data[at:end], want) {
+			s.Fatalf("byte %d: no whole record %d of stream %d", at, next[stream], stream)
+		}
+		next[stream]++
+		at = end
+	}
+	for stream, want := range counts {
+		if next[stream] != want {
+			s.Errorf("stream %d has %d records, want %d", stream, next[stream], want)
+		}
+	}
 }

@@ -1,3 +1,5 @@
+//go:build go1.25
+
 package holdfast_test
 
 import (
@@ -14,6 +16,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 	"github.com/holdfast-go/holdfast/internal/panictest"
 	"github.com/holdfast-go/holdfast/internal/racetest"
 )
@@ -327,3 +330,5 @@ func TestPanicReleasesAllThatWaitForRoom(t *testing.T) {
 		w.Close()
 	})
 }
+
+func TestUnknownCommandIsRefused(t *testing.T) { isolate.RefusesUnknownCommand(t) }

@@ -1,6 +1,9 @@
+//go:build go1.25
+
 package holdfast_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"runtime/metrics"
@@ -739,4 +742,447 @@ func TestCloseReleasesWritesThatWait(t *testing.T) {
 		}
 		s.inOrder(s.content(), accepted[:]...)
 	}, fault.Fault{Op: fault.Write, Take: fault.All, Delay: time.Second})
+}
+
+const ms = time.Millisecond
+
+// newWriter returns a Writer on a file with these faults, closed with the test.
+func newWriter(t *testing.T, policy string, faults ...fault.Fault) (*holdfast.Writer, *fault.File) {
+	t.Helper()
+	p, err := holdfast.ParsePolicy(policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := fault.New(faults...)
+	w, err := holdfast.New(f, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w, f
+}
+
+func put(t *testing.T, w *holdfast.Writer, size int) {
+	t.Helper()
+	if n, err := w.Write(make([]byte, size)); n != size || err != nil {
+		t.Fatalf("Write of %d bytes = %d, %v", size, n, err)
+	}
+}
+
+// TestSyncByTimeCountsFromAByteAcceptedDuringASync lets a byte come while a sync
+// is in flight: its own sync starts one period after it, not later.
+func TestSyncByTimeCountsFromAByteAcceptedDuringASync(t *testing.T) {
+	for _, policy := range []string{"buffer=0,sync=10ms", "buffer=32B,sync=10ms", "buffer=64KiB,sync=10ms", "buffer=64KiB,flush=2ms,sync=10ms"} {
+		for _, after := range []time.Duration{0, 1, ms, 5 * ms, 9 * ms} {
+			synctest.Test(t, func(t *testing.T) {
+				w, f := newWriter(t, policy, fault.Fault{Op: fault.Sync, Delay: 10 * ms})
+				start := time.Now()
+				put(t, w, 1)
+				time.Sleep(10*ms + after) // the first sync is in flight until 20 ms
+				put(t, w, 1)
+				time.Sleep(100 * ms)
+				for _, c := range f.Calls() {
+					if c.Op == fault.Sync && c.To == 2 {
+						if got, want := c.Start.Sub(start), 20*ms+after; got > want {
+							t.Errorf("%s: the sync of what came %v into a sync started at %v, want %v", policy, after, got, want)
+						}
+						break
+					}
+				}
+				w.Close()
+			})
+		}
+	}
+}
+
+// TestSyncByTimeWaitsForNoOneToJoin lets callers share a sync first, so that a
+// group commit would expect them again.
+func TestSyncByTimeWaitsForNoOneToJoin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, f := newWriter(t, "buffer=32B,sync=10ms", fault.Fault{Op: fault.Sync, Delay: 8 * ms})
+		var group sync.WaitGroup
+		for range 8 {
+			group.Go(func() {
+				for range 3 {
+					put(t, w, 1)
+					if err := w.Sync(); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		group.Wait()
+		start := time.Now()
+		put(t, w, 1)
+		time.Sleep(time.Second)
+		calls := f.Calls()
+		if got := calls[len(calls)-1].Start.Sub(start); got != 10*ms {
+			t.Errorf("the sync by time started after %v, want 10ms", got)
+		}
+		w.Close()
+	})
+}
+
+// TestSyncByBytesWaitsForNoNewerBytes lets a call flush and sync when a sync by bytes falls due. It
+// syncs what the kernel has, before it flushes what came later.
+func TestSyncByBytesWaitsForNoNewerBytes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, f := newWriter(t, "buffer=40B,sync=64B", fault.Fault{Op: fault.Write, Take: fault.All, Delay: 10 * ms})
+		for range 2 {
+			put(t, w, 20)
+			if err := w.Flush(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		put(t, w, 32)
+		flushed := make(chan error)
+		go func() { flushed <- w.Flush() }()
+		synctest.Wait()
+		due := time.Now().Add(10 * ms) // then the kernel has 64 bytes, if the flusher was first, or 72
+		put(t, w, 32)
+		if err := w.Sync(); err != nil || w.Durable() != 104 {
+			t.Errorf("Sync = %v, and %d bytes are durable, not 104", err, w.Durable())
+		}
+		if err := <-flushed; err != nil {
+			t.Error(err)
+		}
+		for _, c := range f.Calls() {
+			if c.Op == fault.Sync {
+				if !c.Start.Equal(due) || c.To > 72 {
+					t.Errorf("the first sync began %v after it was due, and covers %d bytes, more than the 72 of then", c.Start.Sub(due), c.To)
+				}
+				break
+			}
+		}
+		w.Close()
+	})
+}
+
+// TestSyncThatItsBatchDoesNotCoverGoesOn has two calls wait for the next sync, of which one needs more than the other.
+func TestSyncThatItsBatchDoesNotCoverGoesOn(t *testing.T) {
+	for _, leastFirst := range []bool{true, false} {
+		testBatchOfTwo(t, leastFirst)
+	}
+}
+
+func testBatchOfTwo(t *testing.T, leastFirst bool) {
+	synctest.Test(t, func(t *testing.T) {
+		w, _ := newWriter(t, "buffer=1KiB,sync=1h", fault.Fault{Op: fault.Sync, Delay: 10 * ms})
+		var calls sync.WaitGroup
+		flushed := func() {
+			put(t, w, 10)
+			if err := w.Flush(); err != nil {
+				t.Error(err)
+			}
+		}
+		begin := func(what string, end int64, call func() error) {
+			calls.Go(func() {
+				if err := call(); err != nil || w.Durable() < end {
+					t.Errorf("%s = %v, and %d bytes are durable, want %d", what, err, w.Durable(), end)
+				}
+			})
+			synctest.Wait()
+		}
+		flushed()
+		begin("the sync before", 10, w.Sync)
+		flushed()
+		least := func() {
+			begin("WaitDurable", 20, func() error { return w.WaitDurable(context.Background(), 20) })
+		}
+		if leastFirst {
+			least()
+		}
+		put(t, w, 10)
+		begin("Sync", 30, w.Sync)
+		if !leastFirst {
+			least()
+		}
+		calls.Wait()
+		w.Close()
+	})
+}
+
+// TestCloseBesideAFailingSyncReportsIt closes while a caller's Sync is in flight
+// that fails.
+func TestCloseBesideAFailingSyncReportsIt(t *testing.T) {
+	for _, policy := range []string{"buffer=1KiB,sync=never", "buffer=0,sync=never", "buffer=1KiB,sync=close", "sync=group"} {
+		synctest.Test(t, func(t *testing.T) {
+			w, _ := newWriter(t, policy, fault.Fault{Op: fault.Sync, Delay: ms, Err: syscall.EIO})
+			w.Enqueue([]byte("x"))
+			var group sync.WaitGroup
+			group.Go(func() {
+				if err := w.Sync(); !errors.Is(err, syscall.EIO) {
+					t.Errorf("%s: Sync = %v", policy, err)
+				}
+			})
+			synctest.Wait()
+			var failed *holdfast.SyncError
+			if err := w.Close(); !errors.As(err, &failed) {
+				t.Errorf("%s: Close = %v, want a SyncError", policy, err)
+			}
+			group.Wait()
+		})
+	}
+}
+
+// TestFailedSyncIsReportedByEveryCallBesideAFailedWrite lets a flush in the
+// background fail, go on, and then the sync fail.
+func TestFailedSyncIsReportedByEveryCallBesideAFailedWrite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, _ := newWriter(t, "buffer=1KiB,flush=2ms,sync=5ms",
+			fault.Fault{Op: fault.Write, First: 1, Times: 1, Err: syscall.EIO},
+			fault.Fault{Op: fault.Sync, Err: syscall.EIO})
+		put(t, w, 1)
+		time.Sleep(20 * ms)
+		var failedWrite *holdfast.WriteError
+		var failedSync *holdfast.SyncError
+		_, err := w.Write([]byte("x"))
+		if !errors.As(err, &failedSync) || !errors.As(err, &failedWrite) {
+			t.Errorf("Write = %v, want both the WriteError and the SyncError", err)
+		}
+		if _, err = w.Write([]byte("x")); !errors.As(err, &failedSync) || errors.As(err, &failedWrite) {
+			t.Errorf("second Write = %v, want just the SyncError", err)
+		}
+		w.Close()
+	})
+}
+
+// TestLargeWritesDoNotHoldUpASyncByTime keeps a slow file busy with Writes larger
+// than the buffer: a small one in between is synced in time all the same.
+func TestLargeWritesDoNotHoldUpASyncByTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, f := newWriter(t, "buffer=64B,sync=10ms", fault.Fault{Op: fault.Write, Take: fault.All, Delay: 4 * ms})
+		var group sync.WaitGroup
+		start := time.Now()
+		for range 3 {
+			group.Go(func() {
+				for range 20 {
+					put(t, w, 100)
+				}
+			})
+		}
+		group.Wait()
+		var last time.Duration
+		for _, c := range f.Calls() {
+			if c.Op == fault.Sync {
+				at := c.Start.Sub(start)
+				if at-last > 10*ms+2*4*ms {
+					t.Errorf("no sync between %v and %v", last, at)
+				}
+				last = at
+			}
+		}
+		if end := time.Since(start); end-last > 10*ms+2*4*ms {
+			t.Errorf("no sync between %v and %v", last, end)
+		}
+		w.Close()
+	})
+}
+
+// TestSyncOfSomeBytesDoesNotForgetTheOthers waits for the older of two records, at
+// every place in memory: the younger one is synced in its time all the same.
+func TestSyncOfSomeBytesDoesNotForgetTheOthers(t *testing.T) {
+	for before := range 128 {
+		for _, delay := range []time.Duration{0, ms} {
+			synctest.Test(t, func(t *testing.T) {
+				w, f := newWriter(t, "buffer=32B,sync=10ms", fault.Fault{Op: fault.Write, Take: fault.All, Delay: delay})
+				for range before {
+					put(t, w, 1)
+				}
+				if err := w.Sync(); err != nil {
+					t.Fatal(err)
+				}
+				end, err := w.Enqueue(make([]byte, 10))
+				if err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(ms)
+				put(t, w, 10)
+				start := time.Now()
+				if err := w.WaitDurable(context.Background(), end); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Hour)
+				for _, c := range f.Calls() {
+					if c.Op == fault.Sync && c.To == w.Written() {
+						if late := c.Start.Sub(start) - 10*ms - 2*delay; late > 0 {
+							t.Errorf("after %d bytes, writes take %v: the sync of the younger record is %v late", before, delay, late)
+						}
+						return
+					}
+				}
+				t.Errorf("after %d bytes, writes take %v: the younger record was not synced within an hour", before, delay)
+			})
+		}
+	}
+}
+
+// slowDisk takes a second for each sync. It counts what it has and no sync has covered.
+type slowDisk struct {
+	takes   time.Duration // for each write
+	mu      sync.Mutex
+	written int
+	durable int
+	most    int
+	fails   bool
+}
+
+func (d *slowDisk) Write(p []byte) (int, error) {
+	time.Sleep(d.takes)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.written += len(p)
+	d.most = max(d.most, d.written-d.durable)
+	return len(p), nil
+}
+
+func (d *slowDisk) Sync() error {
+	d.mu.Lock()
+	covers := d.written
+	d.mu.Unlock()
+	time.Sleep(time.Second)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.fails {
+		return syscall.EIO
+	}
+	d.durable = covers
+	return nil
+}
+
+func (d *slowDisk) Close() error { return nil }
+
+func (d *slowDisk) has() (written, durable int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.written, d.durable
+}
+
+// TestSyncByBytesBoundsWhatIsNotDurable writes faster than the disk syncs. Whatever the size of the
+// Writes, the kernel never has more than twice the policy's bytes that are not durable, and a block.
+func TestSyncByBytesBoundsWhatIsNotDurable(t *testing.T) {
+	const limit, total = 1 << 20, 10 << 20
+	check := func(policy string, size, goroutines, most int, takes time.Duration, flush bool) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) {
+			p, err := holdfast.ParsePolicy(policy)
+			if err != nil {
+				t.Fatal(err)
+			}
+			disk := &slowDisk{takes: takes}
+			w, err := holdfast.New(disk, p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var group sync.WaitGroup
+			for range goroutines {
+				group.Go(func() {
+					for range total / goroutines / size {
+						if _, err := w.Write(make([]byte, size)); err != nil {
+							t.Error(err)
+						}
+						if flush {
+							if err := w.Flush(); err != nil {
+								t.Error(err)
+							}
+						}
+					}
+				})
+			}
+			group.Wait()
+			if err := errors.Join(w.Sync(), w.Close()); err != nil {
+				t.Error(err)
+			}
+			if want := total / goroutines / size * goroutines * size; disk.written != want || disk.durable != want {
+				t.Errorf("%s: %d bytes are written and %d durable, want %d", policy, disk.written, disk.durable, want)
+			}
+			if disk.most > most {
+				t.Errorf("%s, Writes of %d bytes: %d bytes were not durable, want %d at most", policy, size, disk.most, most)
+			}
+		})
+	}
+	for _, size := range []int{200, 4 << 10, 60 << 10} {
+		for _, goroutines := range []int{1, 8} {
+			check("buffer=64KiB,sync=1MiB", size, goroutines, 2*limit+64<<10, 0, false)
+			check("buffer=64KiB,sync=1MiB", size, goroutines, 2*limit+64<<10, ms, false) // strips fill beside a flush
+		}
+	}
+	check("buffer=64KiB,sync=1MiB", 60<<10, 1, 2*limit+64<<10, 0, true)
+	check("buffer=64KiB,sync=1h/1MiB", 200, 1, 2*limit+64<<10, 0, false)
+	check("buffer=64KiB,sync=1MiB", 256<<10, 8, 2*limit+256<<10, 0, false)
+	check("buffer=0,sync=1MiB", 200, 8, 2*limit+200, 0, false)
+}
+
+// TestWaitForASyncByBytesEnds has flushes wait for a sync when that fails, and when Close begins.
+func TestWaitForASyncByBytesEnds(t *testing.T) {
+	check := func(fails bool) {
+		synctest.Test(t, func(t *testing.T) {
+			disk := &slowDisk{fails: fails}
+			w, err := holdfast.New(disk, holdfast.Policy{Buffer: 64 * holdfast.KiB, Sync: holdfast.Sync{Mode: holdfast.SyncPeriodic, Bytes: 1 * holdfast.MiB}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			failed := make(chan error, 1)
+			go func() {
+				var err error
+				for n := 0; n < 4<<20 && err == nil; n += 1 << 10 {
+					_, err = w.Write(make([]byte, 1<<10))
+				}
+				failed <- err
+			}()
+			synctest.Wait()
+			if written, _ := disk.has(); written < 2<<20 || written > 2<<20+64<<10 {
+				t.Errorf("%d bytes are written while the first sync runs", written)
+			}
+			if fails {
+				time.Sleep(2 * time.Second)
+			}
+			start := time.Now()
+			if err := w.Close(); (err != nil) != fails {
+				t.Errorf("Close = %v", err)
+			}
+			if took := time.Since(start); took > 3*time.Second {
+				t.Errorf("Close took %v", took)
+			}
+			last := <-failed
+			if _, durable := disk.has(); last == nil || !fails && (!errors.Is(last, holdfast.ErrClosed) || int64(durable) != w.Written()) {
+				t.Errorf("the last Write returned %v; %d of %d bytes are durable", last, durable, w.Written())
+			}
+		})
+	}
+	check(false)
+	check(true)
+}
+
+type slowSync struct{ memory }
+
+func (f *slowSync) Sync() error {
+	time.Sleep(time.Second)
+	return nil
+}
+
+// TestFlushByTimeDoesNotWaitForASyncByBytes has a sync take a second, while more than twice its bytes come.
+func TestFlushByTimeDoesNotWaitForASyncByBytes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, err := holdfast.ParsePolicy("buffer=4KiB,flush=3ms,sync=1KiB")
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := holdfast.New(&slowSync{}, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for written := 100; written <= 6000; written += 100 {
+			if _, err := w.Write(make([]byte, 100)); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(4 * time.Millisecond)
+			synctest.Wait()
+			if flushed := w.Flushed(); flushed != int64(written) {
+				t.Fatalf("4 ms after a Write the kernel has %d bytes, want %d", flushed, written)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 }

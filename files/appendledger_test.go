@@ -1,3 +1,5 @@
+//go:build go1.25
+
 package files_test
 
 import (
@@ -17,6 +19,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/files"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 	"github.com/holdfast-go/holdfast/internal/racetest"
 )
 
@@ -41,6 +44,7 @@ var ledgerSeeds = flag.Uint64("ledger.seeds", 20, "how many `seeds` of each poli
 // moves, on a disk that fails in seeded ways. It holds what is in the files, and what crashes
 // leave, against what the calls said.
 func TestFilesKeepTheirWordOnADiskThatFails(t *testing.T) {
+	isolate.Once(t, isolate.Ordinary)
 	policies := append(appendPolicies(), holdfast.Policy{Buffer: 200, FlushEvery: 20 * time.Millisecond, Sync: holdfast.SyncEvery(50 * time.Millisecond)})
 	seeds := *ledgerSeeds
 	if racetest.Enabled {

@@ -1,3 +1,5 @@
+//go:build go1.25
+
 package files_test
 
 import (
@@ -16,6 +18,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/files"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
 // A crowd is goroutines that use one Set in every way at once. Each record that one
@@ -37,6 +40,7 @@ type crowd struct {
 // a disk that fails in seeded ways. Every record that was acknowledged is there once and
 // in its goroutine's order, others at most once, and none in parts.
 func TestCrowdOnADiskThatFails(t *testing.T) {
+	isolate.Once(t, isolate.Ordinary)
 	policies := append(appendPolicies(), holdfast.Policy{Buffer: 100, FlushEvery: 10 * time.Millisecond, Sync: holdfast.SyncEvery(30 * time.Millisecond)})
 	seeds := uint64(3)
 	if testing.Short() {

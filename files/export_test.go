@@ -1,3 +1,5 @@
+//go:build go1.25
+
 package files
 
 // The tests are package files_test, which knows the contract alone. These are the few things that

@@ -379,7 +379,11 @@ func (f *flusher) startLocked() {
 		return
 	}
 	f.workers++
-	f.background.Go(f.flushDue)
+	f.background.Add(1)
+	go func() {
+		defer f.background.Done()
+		f.flushDue()
+	}()
 }
 
 // flushDue flushes what is due until nothing is.

@@ -1,3 +1,5 @@
+//go:build go1.25
+
 // The tests of this file look inside: at what no call shows, and at a moment that no call can wait for.
 
 package files

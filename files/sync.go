@@ -309,7 +309,11 @@ func (y *syncer) startLocked() {
 		return
 	}
 	y.running = true
-	y.background.Go(y.syncDue)
+	y.background.Add(1)
+	go func() {
+		defer y.background.Done()
+		y.syncDue()
+	}()
 }
 
 // syncDue syncs until nothing is due. When time is due it makes durable what is accepted,

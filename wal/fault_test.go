@@ -1,3 +1,5 @@
+//go:build go1.25
+
 package wal
 
 import (
@@ -18,12 +20,14 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 	"github.com/holdfast-go/holdfast/internal/racetest"
 )
 
 // TestFaultMatrix lets each call that a run makes of the disk fail once, or from then on. It
 // compares what is there afterwards with what was acknowledged.
 func TestFaultMatrix(t *testing.T) {
+	isolate.Once(t, isolate.Ordinary)
 	policies := []holdfast.Policy{holdfast.Durable(), holdfast.Buffered(2 * holdfast.KiB)}
 	every := 1
 	if testing.Short() || racetest.Enabled {

@@ -42,11 +42,11 @@ var floors = []floor{
 	{"ground", "internal/...", false},
 	{"holdfast", ". stats internal/policies", false},
 	{"library", "files filecopy readahead rotate wal", true},
-	{"crash engine", "internal/crash/... internal/fault provetest", false},
+	{"crash engine", "internal/crash/... provetest", false},
 
 	{"measuring", "cmd/internal/measure/...", false},
 	{"catalogue", "cmd/internal/catalogue", false},
-	{"what commands share", "cmd/internal/cli cmd/internal/place cmd/internal/compare", false},
+	{"what commands share", "cmd/internal/cli cmd/internal/place cmd/internal/compare cmd/internal/run", false},
 	{"commands", "cmd/internal/...", true},
 
 	{"laboratory", "cmd/internal/lab/... cmd/drill/...", false},
@@ -56,14 +56,6 @@ var floors = []floor{
 
 // forTests are packages that only tests import, and what those need.
 const forTests = "internal/crashsuite internal/isolate internal/filetest internal/panictest internal/racetest internal/acltest internal/terminaltest internal/stoptest cmd/internal/measure/studytest"
-
-// uncut reports whether an arrow up is still to be cut: until the studies have commands of their own.
-func uncut(to string) bool {
-	if _, err := os.Stat("cmd/internal/study"); err == nil {
-		return false
-	}
-	return strings.HasPrefix(to, "cmd/internal/lab/") || to == "cmd/internal/live" || to == "cmd/internal/web"
-}
 
 // floorOf returns the index in floors of a directory, or -1.
 func floorOf(dir string) int {
@@ -147,9 +139,15 @@ func TestArrowsGoDownOnly(t *testing.T) {
 					}
 				case ofTests:
 				default:
-					if err := mayImport(dir, to); err != nil && !uncut(to) {
+					if err := mayImport(dir, to); err != nil {
 						t.Errorf("%s: %v", system, err)
 					}
+				}
+			}
+			for _, path := range slices.Concat(p.TestImports, p.XTestImports) {
+				to, _ := dirOf(path)
+				if strings.HasPrefix(to, "cmd/internal/lab/") && floorOf(dir) < floorOf(to) && dir != "cmd/internal/measure/report" {
+					t.Errorf("%s: the tests of %s import %s; of the product's only those of report look at all studies", system, dir, to)
 				}
 			}
 		}
@@ -225,9 +223,7 @@ func TestLittleIsLinked(t *testing.T) {
 		}
 	}
 	check(".", "encoding/json", "math/big", "net", "os/exec", "text/template")
-	if _, err := os.Stat("cmd/internal/catalogue"); err == nil { // until then the engine has our workloads
-		check("./provetest", module+"/files", module+"/filecopy", module+"/rotate", module+"/wal")
-	}
+	check("./provetest", module+"/files", module+"/filecopy", module+"/rotate", module+"/wal")
 	check("./cmd/holdfast", "encoding/gob", "encoding/xml", "go/ast", "html/template", "image/png", "testing")
 }
 

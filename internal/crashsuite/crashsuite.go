@@ -1,3 +1,5 @@
+//go:build go1.25
+
 // Package crashsuite checks that every writer of this module keeps the same promises. It is for
 // tests only.
 //

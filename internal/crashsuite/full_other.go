@@ -1,4 +1,4 @@
-//go:build !linux
+//go:build go1.25 && !linux
 
 package crashsuite
 
