@@ -267,8 +267,8 @@ func shownCommands(page string) (commands []string) {
 	return commands
 }
 
-// eventsMade makes the lines that the examples of write read.
-const eventsMade = `printf '{"level":"info","user":{"id":1}}\n{"level":"info","user":{"id":2}}\n' > events.jsonl`
+// eventsMade makes the files that the examples of write and copy read.
+const eventsMade = `printf '1,a,x\n2,b,y\n' > events.csv && printf 'one\ntwo\n' > events.log && cp events.log events.jsonl && mkdir -p logs`
 
 // photosMade makes the directories that the examples of copy name.
 const photosMade = "mkdir -p photos/old backup && touch photos/old/1.jpg"
