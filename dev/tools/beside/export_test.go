@@ -52,7 +52,7 @@ func planted(rounds int) result.Run {
 func exported(t *testing.T, run result.Run) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := report.Export(&b, run, report.Benchmark); err != nil {
+	if err := report.Export(&b, nil, run, report.Benchmark); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
