@@ -163,7 +163,7 @@ func (r *release) compile(p platform) (binary string, err error) {
 	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=true", "-ldflags=-s -w", "-o", binary, "./cmd/holdfast")
 	cmd.Dir = r.source
 	cmd.Env = append(os.Environ(), "GOOS="+p.system, "GOARCH="+p.processor, "CGO_ENABLED=0",
-		"GOFLAGS=-mod=readonly", "GOWORK=off", "GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=")
+		"GOFLAGS=-mod=readonly", "GOWORK="+filepath.Join(r.source, "go.work"), "GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build for %s/%s: %w\n%s", p.system, p.processor, err, out)
 	}
