@@ -558,7 +558,7 @@ func TestCloseWaitsForNoOneToJoin(t *testing.T) {
 		if f.Count(fault.Sync) > before {
 			t.Fatal("the leader waits for no one: the case is not the one that is meant")
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		w.Close()
 		if got := starts(f, fault.Sync, start); got[before] != 1 {
 			t.Errorf("the sync began %v after the Write, want 1ns, when Close began", got[before])
