@@ -50,7 +50,7 @@ func subcommands() []subcommand {
 		{"study", "repeat a published experiment, and set its figures beside yours", func() *cobra.Command { return study.New(lab.Studies(), usermode.Kernel{}) }},
 		{"audit", "put the claims of the published experiments to the test, on this machine", func() *cobra.Command { return study.NewAudit(lab.Studies()) }},
 		{"prove", "crash what writes, and show what was lost beside what was promised", func() *cobra.Command { return prove.New(usermode.Kernel{}) }},
-		{"write", "spread lines from standard input over many files, under a policy", write.New},
+		{"write", "write standard input to a file, or to one for each value of a column, under a policy", write.New},
 		{"gen", "make a file of a size to measure with: random bytes, text, zeros or a hole", gen.New},
 		{"copy", "copy files and directories by the fastest way that the kernel offers", copy.New},
 		{"volumes", "list the file systems that can be made here, and what killed runs have left of some", volumes.New},
