@@ -107,6 +107,7 @@ func TestValuesThatMayBeThere(t *testing.T) {
 // TestNoWorkloadIsLinked: whoever tests a store takes the engine alone, and none of holdfast's other packages that
 // write. Neither do the engine's other rooms.
 func TestNoWorkloadIsLinked(t *testing.T) {
+	isolate.Once(t) // it asks the go command
 	for _, system := range []string{"linux", "darwin", "windows"} {
 		cmd := exec.Command("go", "list", "-deps", ".", "../internal/crash/...")
 		cmd.Env = append(os.Environ(), "GOOS="+system, "GOARCH=amd64")
