@@ -455,7 +455,7 @@ var loadsOfPage = flag.Int("loads", 30, "how many loads of 100 cells the page of
 // change. It logs how long that takes.
 func TestThousandsOfCellsOpenAtOnce(t *testing.T) {
 	empty, cells := *loadsOfPage, 100**loadsOfPage
-	site := report(t, large(t, empty, 8))
+	site := report(t, large(t, empty, 7))
 	b := open(t, site, chromedp.EmulateViewport(1000, 900))
 	ms := ask[float64](b, `(() => { const t = performance.getEntriesByType("navigation")[0]; return t.loadEventEnd - t.startTime; })()`)
 	if got := ask[int](b, `new Set(Array.from(document.querySelectorAll("tr[data-key]"), (r) => r.dataset.key)).size`); got != cells-empty {
