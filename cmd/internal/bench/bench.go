@@ -23,7 +23,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/run"
 )
 
-// A benchmark is what the flags of bench say.
+// A benchmark holds the values of the flags of bench.
 type benchmark struct {
 	run.Flags
 	load
@@ -37,7 +37,7 @@ type benchmark struct {
 	studies study.List // of which an earlier run may be
 }
 
-// A load is what is written.
+// A load describes the records of a run.
 type load struct {
 	records []holdfast.Size
 	writers []int
@@ -150,7 +150,7 @@ func parseRate(text string) (float64, error) {
 	return x, nil
 }
 
-// choice is what the flags choose.
+// choice returns the selection that the flags make.
 func (b *benchmark) choice() study.Choice {
 	return b.Choose(study.Choice{
 		Policies: b.policies, Records: b.records, Writers: b.writers, Width: b.width,

@@ -1,4 +1,4 @@
-// Package catalogue is what holdfast crashes of its own: workloads of its library, plain programs without
+// Package catalogue lists the workloads of our own that prove crashes: workloads of its library, plain programs without
 // it, liars, and commands of its own. The engine is package crash.
 //
 // A workload is a value. To add one, write it in a file of its own, and add it to the list.

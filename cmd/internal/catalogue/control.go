@@ -64,7 +64,7 @@ func controls() []*crash.Workload {
 	}
 }
 
-// replace is what a plain correct program does.
+// replace replaces a file as a plain correct program does.
 func replace(r *crash.Run, tmp, path string, data []byte) error {
 	if err := r.WriteFile(tmp, data, true); err != nil {
 		return err
