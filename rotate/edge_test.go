@@ -576,3 +576,31 @@ func TestABackupTakesNoNameOfACompressedOne(t *testing.T) {
 		}
 	})
 }
+
+// TestARemovedLogIsBegunAnew though the directory can't be synced: the file has no name that a new one could take.
+func TestARemovedLogIsBegunAnew(t *testing.T) {
+	d := newMemory(t)
+	f := opened(t, d, Options{Policy: holdfast.Buffered(holdfast.KiB)})
+	if _, err := f.Write([]byte("one\n")); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	d.Add(fault.DiskFault{Op: fault.DiskSync, Path: "/log", Err: syscall.EIO})
+	if err := d.RemoveAll("/log/app.log"); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Reopen(); err != nil {
+		t.Error(err)
+	}
+	if _, err := f.Write([]byte("two\n")); err != nil {
+		t.Error(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+	if files := logs(d.ProcessCrash()); string(files["app.log"]) != "two\n" {
+		t.Errorf("%q", files)
+	}
+}

@@ -87,7 +87,7 @@ func (f *File) exchangeLocked(next func(*logFile) (*logFile, error)) error {
 // the path may still be the old file's, and a new file there would replace its only name. So the
 // log stays in the old file.
 func (f *File) reopenLocked(old *logFile) (*logFile, error) {
-	if f.options.Policy.Sync.Mode != holdfast.SyncNever || !old.dirUnsynced {
+	if !old.isRemoved() && (f.options.Policy.Sync.Mode != holdfast.SyncNever || !old.dirUnsynced) {
 		if err := old.syncDir(old.since); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}

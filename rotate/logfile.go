@@ -324,7 +324,7 @@ func (l *logFile) Sync() error {
 		l.since = failed
 	} else {
 		l.turn.Store(-1)
-		if is, err := l.disk.StatFD(l.fd); err == nil && is.Links == 0 {
+		if l.isRemoved() {
 			return holdfast.ErrUnlinked
 		}
 	}
@@ -341,6 +341,12 @@ func (l *logFile) isSpoilt() bool {
 func (l *logFile) isMoved() bool {
 	is, err := l.disk.StatPath(sys.Name(l.path + "\x00"))
 	return errors.Is(err, fs.ErrNotExist) || err == nil && keyed.Key{Device: is.Device, Inode: is.Inode} != l.inode
+}
+
+// isRemoved reports whether the file has no name any more.
+func (l *logFile) isRemoved() bool {
+	is, err := l.disk.StatFD(l.fd)
+	return err == nil && is.Links == 0
 }
 
 // truncated returns the number of bytes that another program has cut off since the last call. It
