@@ -343,8 +343,11 @@ func (l *logFile) isMoved() bool {
 	return errors.Is(err, fs.ErrNotExist) || err == nil && keyed.Key{Device: is.Device, Inode: is.Inode} != l.inode
 }
 
-// isRemoved reports whether the file has no name any more.
+// isRemoved reports whether the file has no name any more. Of one that is not open that is not known.
 func (l *logFile) isRemoved() bool {
+	if l.fd < 0 {
+		return false
+	}
 	is, err := l.disk.StatFD(l.fd)
 	return err == nil && is.Links == 0
 }
