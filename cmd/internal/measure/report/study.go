@@ -76,7 +76,7 @@ func (s studied) text(b *strings.Builder) {
 // this machine comes first, then the published ones, then the others in their order. The first is
 // cut if it is too long.
 func (s studied) brief(b *strings.Builder) {
-	const most, mostDoubts = 60, 6 // lines in all, and of doubts
+	const most, mostDoubts = 30, 3 // lines in all, and of doubts
 	lines := func(text string) int { return strings.Count(text, "\n") }
 	s.textHead(b)
 	if s.Learnt != "" {
