@@ -68,9 +68,7 @@ A policy is one line of text, such as buffer=64KiB,flush=100ms,sync=1s:
           kernel has that are not on the disk), both (1s/4MiB: whichever comes
           first), group (Write returns when its bytes are on the disk, together
           with others), each (on its own)
-or a name: unbuffered, buffered=64KiB, periodic=1s, durable, eachdurable.
-
-With the name of a study it does what holdfast study does.`,
+or a name: unbuffered, buffered=64KiB, periodic=1s, durable, eachdurable.`,
 		Example: `  holdfast bench --quick
   holdfast bench --dir . --policy buffer=64KiB,sync=1s --policy sync=group -o results.jsonl`,
 		Annotations: cli.Exits(map[int]string{cli.ExitNotMet: "slower than --baseline or --against, or bytes were wrong"}),
@@ -81,12 +79,15 @@ With the name of a study it does what holdfast study does.`,
 	return cmd
 }
 
-// args refuses what is no name of a study. Their commands are below this one.
+// args refuses all arguments. The name of a study belongs to another command.
 func (b *benchmark) args(_ *cobra.Command, args []string) error {
-	if len(args) == 0 || len(args) == 1 && args[0] == sweep.Policy().Name {
+	if len(args) == 0 {
 		return nil
 	}
-	return cli.Misuse("the studies are "+strings.Join(b.studies.Names(), ", ")+"; holdfast study says what they ask", "there is no study %q", args[0])
+	if _, ok := b.studies.Find(args[0]); ok {
+		return cli.Misuse("holdfast study "+args[0]+" repeats the experiment", "bench measures policies, and %s is a study", args[0])
+	}
+	return cli.Misuse("holdfast bench --help shows the flags", "bench takes no argument, and %q was given", args[0])
 }
 
 func (b *benchmark) addFlags(cmd *cobra.Command) {
