@@ -277,6 +277,7 @@ const photosMade = "mkdir -p photos/old backup && touch photos/old/1.jpg"
 var madeBefore = []string{
 	"holdfast bench --writers 1 --policy buffer=64KiB --policy sync=group --save-baseline main -o before.jsonl",
 	"cp before.jsonl after.jsonl",
+	"mkdir results && cp before.jsonl results",
 	eventsMade,
 	photosMade,
 }
