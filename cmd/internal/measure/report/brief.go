@@ -108,7 +108,8 @@ func (s sheet) briefHead(l figure.Load) string {
 // A briefTable is of loads that differ in their writers alone.
 type briefTable struct {
 	study.Table
-	loads []figure.Load
+	loads    []figure.Load
+	policies []holdfast.Policy // of the rows
 }
 
 // briefTables returns one for each kind of record, each with a row for each policy. Paced groups have none: their costs
@@ -170,7 +171,7 @@ func (s sheet) briefTable(groups []figure.Group) briefTable {
 			}
 			row = append(row, fmt.Sprintf("%s%-*s", text, marksMax, of))
 		}
-		t.Rows = append(t.Rows, row)
+		t.Rows, t.policies = append(t.Rows, row), append(t.policies, r.Cell.Policy)
 	}
 	t.Notes = s.briefNotes(groups, marks)
 	return t
