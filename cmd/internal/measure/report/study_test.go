@@ -249,7 +249,7 @@ func TestReasonsAreSaidOnce(t *testing.T) {
 	}
 }
 
-// TestStudiesBeginWithTheirAnswer: without --all each has at most 60 lines. They are what was
+// TestStudiesBeginWithTheirAnswer: without --all each has at most 30 lines. They are what was
 // learnt, the first table of this machine, and how to see the rest.
 func TestStudiesBeginWithTheirAnswer(t *testing.T) {
 	isolate.Once(t)
@@ -260,7 +260,7 @@ func TestStudiesBeginWithTheirAnswer(t *testing.T) {
 			t.Fatal(err)
 		}
 		brief, whole := b.String(), text(t, run)
-		if n := strings.Count(brief, "\n"); n > 60 || n < 30 {
+		if n := strings.Count(brief, "\n"); n > 30 || n < 12 {
 			t.Errorf("%s: %d lines:\n%s", s.Name, n, brief)
 		}
 		shown := s.Show(study.EvidenceOf(run))
@@ -274,10 +274,6 @@ func TestStudiesBeginWithTheirAnswer(t *testing.T) {
 		}
 	}
 	var b strings.Builder
-	if err := report.Text(&b, lab.Studies(), planted(t, 10), 100, false); err != nil || b.String() != text(t, planted(t, 10)) {
-		t.Errorf("a run without a study is shortened: %v\n%s", err, &b)
-	}
-	b.Reset()
 	if err := report.Text(&b, lab.Studies(), plantedStudy(t, 10), 100, false); err != nil {
 		t.Fatal(err)
 	}
