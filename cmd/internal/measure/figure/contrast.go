@@ -221,9 +221,10 @@ func (c *Contrast) decide() {
 // slows a Writer down more than it slows the control: it keeps its second goroutine from running.
 const mostApart = 0.25
 
-// whyDisturbed returns why two runs can't be compared, or nothing.
+// whyDisturbed returns why two runs can't be compared, or nothing. Runs of few rounds have no verdict anyhow.
 func (c *Contrast) whyDisturbed() string {
-	if a, b := c.A.Others, c.B.Others; c.Between == Apart && math.Abs(float64(a-b)) > mostApart {
+	enough := min(c.A.Rounds, c.B.Rounds) >= stat.VerdictRounds
+	if a, b := c.A.Others, c.B.Others; enough && c.Between == Apart && math.Abs(float64(a-b)) > mostApart {
 		return fmt.Sprintf("other programs took %.1f CPUs during A and %.1f during B", a, b)
 	}
 	return ""

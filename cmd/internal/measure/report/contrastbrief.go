@@ -177,6 +177,19 @@ func briefNotes(c figure.Contrast) (notes []string) {
 	case c.Between == figure.Alternately:
 		notes = append(notes, "each pair of rounds ran in two new processes, cell by cell in turn: what the machine did meanwhile is in both")
 	}
+	for _, only := range []struct {
+		side  string
+		names []string
+	}{{"A", c.OnlyA}, {"B", c.OnlyB}} {
+		if n := len(only.names); n > 0 {
+			const most = 2
+			text := "only in " + only.side + ": " + strings.Join(only.names[:min(n, most)], "; ")
+			if n > most {
+				text += fmt.Sprintf(" and %d more", n-most)
+			}
+			notes = append(notes, text)
+		}
+	}
 	for _, s := range []figure.Side{c.A, c.B} {
 		if s.Missing != "" {
 			notes = append(notes, s.Name+" is not complete: "+s.Missing)
