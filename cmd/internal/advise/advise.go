@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -35,6 +37,7 @@ type consultation struct {
 	record  holdfast.Size
 	writers int
 	goLine  bool
+	all     bool
 	export  string
 }
 
@@ -82,6 +85,7 @@ A need is terms joined by commas, such as loss<=1s,rate>=50k/s,p99<10ms:
 	f.Var(cli.Once("number", &c.writers, run.ParseWriters), "writers", "goroutines that write to one file (default: 1, or what the results hold)")
 	c.where.DirFlag(f)
 	f.BoolVar(&c.goLine, "go", false, "print the line of Go to paste, and nothing else")
+	f.BoolVar(&c.all, "all", false, "print every policy that was judged, and what the advice rests on")
 	f.Var(cli.Once("format", &c.export, parseAdviceFormat), "export", "print json instead of words")
 	f.VarP(cli.Once("file", &c.file, cli.NewLines("results.jsonl")), "output", "o", "keep what is measured in this new file (JSON Lines)")
 	f.Var(cli.Once("duration", &c.budget, cli.ParseTime(time.Second)), "time", "fit the measuring into this time (default: 50s)")
@@ -182,9 +186,16 @@ func (c *consultation) source(args []string) string {
 	return c.where.Dir
 }
 
+func missing(file string) bool {
+	_, err := os.Stat(file)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
 // check completes the need and refuses flags that contradict each other.
 func (c *consultation) check(cmd *cobra.Command, args []string) (err error) {
 	switch {
+	case c.need == nil && c.program.Name == "" && len(args) == 1 && args[0] != "-" && missing(args[0]):
+		return cli.Misuse(cli.HintResults, "there is no file %s", args[0])
 	case c.need == nil && c.program.Name == "":
 		return cli.Misuse("for instance: holdfast advise --need 'loss<=1s,rate>=50k/s,p99<10ms'", "a need is missing")
 	case c.goLine && c.export != "":
@@ -231,6 +242,9 @@ func (c *consultation) results(cmd *cobra.Command, args []string) (of result.Run
 	}
 	defer func() { err = place.CloseWorkDir(ground, err) }()
 	s := run.New(cmd.ErrOrStderr(), ground, c.where.Dir, c.file)
+	if c.program.Name != "" {
+		s.Enough = c.decided
+	}
 	err = s.Refuse(s.Measure(cmd.Context(), sweep.Advice(), choice))
 	var left []string
 	for _, p := range choice.Policies {
@@ -242,6 +256,20 @@ func (c *consultation) results(cmd *cobra.Command, args []string) (of result.Run
 		s.Say("not measured, because %v is too short for trials that show anything of them: %s", c.budget, strings.Join(left, "; "))
 	}
 	return s.Run, err
+}
+
+// decided reports whether the results say clearly if the disk is fast enough for the program.
+func (c *consultation) decided(of result.Run) bool {
+	const least = 3 // rounds
+	if of.Rounds() < least {
+		return false
+	}
+	figures, err := figure.Of(of)
+	if err != nil {
+		return false
+	}
+	r, err := advise.Recommend(figures, c.need, c.load())
+	return err == nil && r.Clear()
 }
 
 // choice is what has to be measured for the need.
@@ -293,6 +321,6 @@ func (c *consultation) print(w io.Writer, r advise.Recommendation) error {
 				return err
 			}
 		}
-		return r.Text(w)
+		return r.Text(w, c.all)
 	})
 }

@@ -469,7 +469,7 @@ func TestNothingIsWrittenWithoutARound(t *testing.T) {
 func TestFewRoundsProveLittle(t *testing.T) {
 	for rounds, want := range map[int]bool{5: false, 9: true} {
 		got := text(t, planted(t, rounds))
-		if strings.Contains(got, "slower") != want || !want && !strings.Contains(got, "not proven") || !strings.Contains(got, fmt.Sprintf("a guess from %d rounds", rounds)) {
+		if strings.Contains(got, "slower") != want || !want && !strings.Contains(got, "not proven") || !strings.Contains(got, fmt.Sprintf("only %d rounds", rounds)) {
 			t.Errorf("%d rounds:\n%s", rounds, got)
 		}
 	}

@@ -39,6 +39,10 @@ type Append struct {
 	// disturbed or it is not, and by itself does not show which.
 	Turns int
 
+	// Control is how many records are written without a Writer after each turn, see [plain]; 0 is
+	// no control.
+	Control int64
+
 	// Rate is the records a second that are due, see [schedule]. With 0 each writer
 	// writes again as soon as Write returns.
 	Rate float64
@@ -88,18 +92,24 @@ func (a Append) Run(ctx context.Context, g *WorkDir) (m result.Measurement, err 
 			return m, err
 		}
 	}
-	if a.Turns <= 1 {
-		return a.turn(ctx, g, true)
-	}
-	turns, loop := make([]result.Measurement, a.Turns), emptyLoop()
+	var controls []time.Duration
+	turns := make([]result.Measurement, max(1, a.Turns))
 	for i := range turns {
 		if turns[i], err = a.turn(ctx, g, i == 0); err != nil {
 			return m, err
 		}
-		loop = min(loop, emptyLoop())
+		if a.Control > 0 {
+			c, err := a.control().turn(ctx, g, false)
+			if err != nil {
+				return m, err
+			}
+			controls = append(controls, c.Write)
+		}
 	}
-	m, err = result.Together(turns, stat.Supports)
-	m.EmptyLoop = loop
+	if m = turns[0]; a.Turns > 1 {
+		m, err = result.Together(turns, stat.Supports)
+	}
+	m.Controls = controls
 	return m, err
 }
 
