@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"hash/crc32"
 	"os"
 	"time"
 
@@ -16,7 +15,7 @@ import (
 // before it, after the rest of a failed write.
 type batch struct {
 	sync  bool   // also sync
-	cut   func() // TruncateAfter's step after the sync; called with the lock
+	cut   func() // a step after the sync, of TruncateAfter or Close; called with the lock
 	index uint64 // the last record that the batch writes; 0: not known yet
 }
 
@@ -176,16 +175,16 @@ func (l *Log) write(s *segment, frames []byte, durably bool) (err error) {
 	var begins []position
 	for at := 0; at < len(frames); {
 		f := frames[at:]
-		index, count := binary.LittleEndian.Uint64(f[16:]), binary.LittleEndian.Uint32(f[24:])
+		index, count := binary.LittleEndian.Uint64(f[16:]), binary.LittleEndian.Uint32(f[12:])
 		marked = false
 		if count == 0 {
 			low = binary.LittleEndian.Uint64(f[frameHeader:])
 			marked = low <= l.lowWritten
 		} else {
-			begins = s.note(begins, position{index, s.end + int64(at)})
+			begins = s.noteFrame(begins, position{index, s.end + int64(at)})
 		}
 		next = index + uint64(count)
-		at += int(finish(f, l.seed, s.epoch, s.synced))
+		at += int(s.finish(f, s.synced))
 	}
 	did, took := false, time.Duration(0)
 	// A durable write covers these bytes only, so earlier bytes must be durable already.
@@ -333,15 +332,6 @@ func (l *Log) growLocked() {
 		close(l.grown)
 		l.grown = nil
 	}
-}
-
-// finish fills in the epoch, durable and checksum of a frame of appendFrame, and returns its size.
-func finish(b []byte, seed uint32, epoch uint64, durable int64) int64 {
-	body := int(binary.LittleEndian.Uint32(b[4:]))
-	binary.LittleEndian.PutUint64(b[8:], epoch)
-	binary.LittleEndian.PutUint32(b[28:], uint32(durable))
-	binary.LittleEndian.PutUint32(b, crc32.Update(seed, castagnoli(), b[4:frameHeader+body]))
-	return frameSize(body)
 }
 
 // prepareInBackground makes a spare file if there is none. It drops a failure: the segment that

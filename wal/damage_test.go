@@ -47,6 +47,12 @@ func aLog(t testing.TB, closed bool) (files map[string][]byte, records [][]byte)
 
 // reopen opens files as a log, and returns its records.
 func reopen(t testing.TB, files map[string][]byte) (found Recovery, records [][]byte, err error) {
+	t.Helper()
+	defer func() {
+		if err := agrees(files, found.First, records, err); err != nil {
+			t.Error(err)
+		}
+	}()
 	d := newDisk(t, &fault.Image{Files: files})
 	l, found, err := open(d, "/log", Options{SegmentSize: leastSegment})
 	if err != nil {
@@ -232,15 +238,15 @@ func TestAFrameWhoseLengthsDontFitIsNotWhole(t *testing.T) {
 		t.Fatal(wrong)
 	}
 	for _, spoil := range []func(f []byte){
-		func(f []byte) { binary.LittleEndian.PutUint32(f[24:], 1<<31) }, // records
-		func(f []byte) { binary.LittleEndian.PutUint32(f[24:], 0) },     // a mark
+		func(f []byte) { binary.LittleEndian.PutUint32(f[12:], 1<<31) }, // records
+		func(f []byte) { binary.LittleEndian.PutUint32(f[12:], 0) },     // a mark
 		func(f []byte) { binary.LittleEndian.PutUint32(f[frameHeader:], 1<<31) },
 		func(f []byte) { binary.LittleEndian.PutUint32(f[frameHeader:], 0) },
 	} {
 		data := bytes.Clone(files[name])
 		f := data[headerSize:]
 		spoil(f)
-		finish(f, seedOf(h.id), h.epoch, headerSize)
+		secretOf(h.id, h.key).finish(f, headerSize)
 		changed := maps.Clone(files)
 		changed[name] = data
 		var damage *DamageError
@@ -255,13 +261,14 @@ func TestAFrameWhoseLengthsDontFitIsNotWhole(t *testing.T) {
 func TestFramesBehindATornOneAreFoundWhereTheyMayBegin(t *testing.T) {
 	h := header{size: 4 * recoverChunk, epoch: 1, first: 1, low: 1}
 	first := appendFrame(nil, 1, [][]byte{[]byte("first")}, 0)
-	finish(first, seedOf(h.id), h.epoch, headerSize)
+	k := secretOf(h.id, h.key)
+	k.finish(first, headerSize)
 	third := appendFrame(nil, 3, [][]byte{[]byte("third")}, 0)
 	for at := headerSize + recoverChunk - 2*frameHeader; at < headerSize+recoverChunk+2*frameHeader; at++ {
 		data := make([]byte, h.size)
 		copy(data, h.encode())
 		copy(data[headerSize:], first)
-		finish(third, seedOf(h.id), h.epoch, int64(at))
+		k.finish(third, int64(at))
 		copy(data[at:], third)
 		d := newDisk(t, &fault.Image{Files: map[string][]byte{"/log/" + segmentName(1): data}})
 		l, found, err := open(d, "/log", small)

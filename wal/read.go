@@ -167,7 +167,7 @@ func (c *cursor) step() (f frame, err error) {
 		}
 	}
 	for {
-		f, end, ok, err := c.frame(c.at, c.log.seed, c.in.epoch)
+		f, end, ok, err := c.frame(c.at)
 		if err != nil {
 			return f, &Error{Op: "read", Path: c.path(), Durable: c.log.Durable(), Err: err}
 		}
@@ -199,13 +199,13 @@ func (c *cursor) enter() error {
 	}
 	s.pins++ // the file of a pinned segment is not recycled
 	l.background.Add(1)
-	limit, size, at := s.next, s.end, s.before(c.next)
+	limit, size, at := s.next, s.end, s.place(c.next)
 	l.mu.Unlock()
 	c.leave()
 	fd, _, err := l.dir.open(s.name, os.O_RDONLY, 0)
 	l.background.Done()
 	c.in, c.limit, c.at = s, limit, at
-	c.window = window{disk: l.disk, fd: fd, size: size, chunk: readChunk}
+	c.window = window{disk: l.disk, fd: fd, size: size, chunk: readChunk, secret: s.secret}
 	if err == nil {
 		return nil
 	}
@@ -234,8 +234,8 @@ func (c *cursor) leave() {
 	c.in = nil
 }
 
-// before returns the offset of a frame at or before the one with index.
-func (s *segment) before(index uint64) int64 {
+// place returns the offset of a frame at or before the one with index.
+func (s *segment) place(index uint64) int64 {
 	i := sort.Search(len(s.table), func(i int) bool { return s.table[i].index > index })
 	if i == 0 {
 		return headerSize

@@ -1,6 +1,7 @@
 package wal
 
 import (
+	"crypto/rand"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/sys"
@@ -27,7 +29,7 @@ func segmentName(epoch uint64) string { return fmt.Sprintf("%016x%s", epoch, seg
 // plainName converts a file name of this package, which needs no check.
 func plainName(name string) sys.Name { return sys.Name(name + "\x00") }
 
-// A header is the first page of a segment.
+// A header begins a segment.
 type header struct {
 	id    [16]byte // the log's
 	size  uint32   // of the segment with its header
@@ -36,8 +38,18 @@ type header struct {
 	low   uint64   // the log's first index when the segment began
 	// begun is the time at which the segment began: the last record of the segment before it was
 	// appended no later. It is zero if not known.
-	begun time.Time
+	begun  time.Time
+	key    [8]byte // the segment's, random: see secret
+	before link    // the segment whose records end where this one's begin; zero: none
 }
+
+// A link names a segment.
+type link struct {
+	epoch uint64
+	key   [8]byte
+}
+
+func (h *header) link() link { return link{h.epoch, h.key} }
 
 func (h *header) encode() []byte {
 	b := make([]byte, headerUsed)
@@ -51,14 +63,49 @@ func (h *header) encode() []byte {
 	if sec := h.begun.Unix() + 1; sec > 0 && sec <= math.MaxUint32 { // rounded up: no record seems older than it is
 		binary.LittleEndian.PutUint32(b[56:], uint32(sec))
 	}
-	binary.LittleEndian.PutUint32(b[60:], crc32.Checksum(b[:60], castagnoli()))
+	copy(b[64:], h.key[:])
+	binary.LittleEndian.PutUint64(b[72:], h.before.epoch)
+	copy(b[80:], h.before.key[:])
+	binary.LittleEndian.PutUint32(b[92:], crc32.Checksum(b[:92], castagnoli()))
 	return b
+}
+
+// page is the first page of a new segment. It leaves nothing of what a recycled file had there.
+func (h *header) page() []byte {
+	b := make([]byte, headerSize)
+	copy(b, h.encode())
+	copy(b[copyAt:], b[:headerUsed])
+	return b
+}
+
+// A note is what Close writes beside the header: the last frames and their mark may be lost
+// together, with one block of the disk.
+type note struct {
+	durable uint32 // the segment was durable up to here when the note was written
+	low     uint64 // the log's first index
+}
+
+const noteUsed = 16
+
+func (n note) encode(k secret) []byte {
+	b := make([]byte, noteUsed)
+	binary.LittleEndian.PutUint32(b[4:], n.durable)
+	binary.LittleEndian.PutUint64(b[8:], n.low)
+	binary.LittleEndian.PutUint32(b, crc32.Update(k.seed, castagnoli(), b[4:]))
+	return b
+}
+
+func (n *note) decode(b []byte, k secret) {
+	if len(b) >= noteUsed && binary.LittleEndian.Uint32(b) == crc32.Update(k.seed, castagnoli(), b[4:noteUsed]) {
+		n.durable, n.low = binary.LittleEndian.Uint32(b[4:]), binary.LittleEndian.Uint64(b[8:])
+	}
 }
 
 // A segment is a file of the log. Its records are next-first, from first on. They end where the
 // first record of the next segment begins, even if the file holds more.
 type segment struct {
 	header
+	secret
 	name string
 
 	// The Log's mu guards these.
@@ -72,6 +119,8 @@ type segment struct {
 	fd       int           // open in the current segment; else -1
 	synced   int64         // the offset up to which it is durable
 	marked   bool          // its last frame is the mark of Close: it moves no index
+	note     note          // the one that is on the disk
+	seal     link          // the segment whose header's copy is on the disk
 	partial  bool          // a write after synced failed, and may have left a part
 	prepared bool          // a goroutine makes the spare file for the next segment
 	took     time.Duration // the total time of its syncs
@@ -82,8 +131,8 @@ type position struct {
 	at    int64
 }
 
-// note appends p to the new entries of the table, if it is far enough from the last entry.
-func (s *segment) note(to []position, p position) []position {
+// noteFrame appends p to the new entries of the table, if it is far enough from the last entry.
+func (s *segment) noteFrame(to []position, p position) []position {
 	last := int64(0)
 	if n := len(to); n > 0 {
 		last = to[n-1].at
@@ -263,16 +312,23 @@ func (l *Log) begin(first, low uint64) (s *segment, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s = &segment{header: header{id: l.id, size: uint32(l.opts.SegmentSize), epoch: l.epoch + 1, first: first, low: low, begun: time.Now()},
-		next: first, end: headerSize, synced: headerSize, fd: -1}
-	s.name = segmentName(s.epoch)
-	err = l.writeAt(fd, s.encode(), 0)
+	before := l.pinBefore(first)
+	defer l.unpin(before)
+	h := header{id: l.id, size: uint32(l.opts.SegmentSize), epoch: l.epoch + 1, first: first, low: low, begun: time.Now()}
+	if before != nil {
+		h.before = before.link()
+	}
+	_, err = rand.Read(h.key[:])
+	if err == nil {
+		err = l.writeAt(fd, h.page(), 0)
+	}
 	if err == nil {
 		err = l.syncFile(fd)
 	}
 	if closed := l.disk.Close(fd); err == nil {
 		err = closed
 	}
+	s = newSegment(h)
 	if err != nil { // after a failed sync the file can't be trusted
 		_ = l.disk.Remove(l.dir.fd, plainName(spareFile))
 		return nil, l.problem("begin", s.name, false, err)
@@ -282,16 +338,81 @@ func (l *Log) begin(first, low uint64) (s *segment, err error) {
 		return nil, l.problem("begin", s.name, false, err)
 	}
 	l.epoch = s.epoch
-	if s.fd, _, err = l.dir.open(s.name, os.O_RDWR, 0); err == nil {
-		if err = l.dir.sync(since); err != nil {
-			l.disk.Close(s.fd)
-		}
+	if s.fd, _, err = l.dir.open(s.name, os.O_RDWR, 0); err != nil {
+		return nil, l.problem("begin", s.name, true, err)
+	}
+	if err = l.dir.sync(since); err == nil && before != nil {
+		err = l.seal(before, &h)
 	}
 	if err != nil { // it is not known whether the name survives a crash
-		return nil, l.problem("begin", s.name, true, err)
+		l.disk.Close(s.fd)
+		return nil, l.problem("begin", s.name, !l.undone(s, err), err)
 	}
 	return s, nil
 }
+
+func newSegment(h header) *segment {
+	return &segment{header: h, secret: secretOf(h.id, h.key), name: segmentName(h.epoch), next: h.first, end: headerSize, synced: headerSize, fd: -1}
+}
+
+// pinBefore returns the segment whose records a new one ends, or nil. It is not recycled until
+// unpin.
+func (l *Log) pinBefore(first uint64) (before *segment) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range l.segments {
+		if s.first < first {
+			before = s
+		}
+	}
+	if before != nil {
+		before.pins++
+	}
+	return before
+}
+
+func (l *Log) unpin(s *segment) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s != nil {
+		s.pins--
+	}
+}
+
+// seal writes the header of the next segment into the page of a segment's header, durably: if the
+// next one is lost, Open notices, and knows which records it had.
+func (l *Log) seal(s *segment, next *header) error {
+	if err := l.writePart(s, next.encode(), sealAt); err != nil {
+		return err
+	}
+	s.seal = next.link()
+	return nil
+}
+
+// writePart writes a part of a header's page durably. All other bytes of the segment are durable.
+func (l *Log) writePart(s *segment, p []byte, at int64) (err error) {
+	fd := s.fd
+	if fd < 0 {
+		if fd, _, err = l.dir.open(s.name, os.O_RDWR, 0); err != nil {
+			return err
+		}
+		defer l.disk.Close(fd)
+	}
+	if err := l.writeAt(fd, p, at); err != nil {
+		return err
+	}
+	return l.syncFile(fd)
+}
+
+// undone reports whether a segment that was not begun for want of disk space is removed again,
+// durably. Then the next call tries again. A seal is an overwrite, which needs disk space where
+// the file system copies on write.
+func (l *Log) undone(s *segment, err error) bool {
+	return isFull(err) && l.disk.Remove(l.dir.fd, plainName(s.name)) == nil && l.dir.sync(l.dir.names.Now()) == nil
+}
+
+// isFull reports whether an error is a full disk or quota.
+func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
 // drop removes segments that the log no longer has. It keeps one as the spare file: its frames have
 // older epochs than the new ones. Durable records must already make these segments void, because a

@@ -13,6 +13,7 @@
 package wal
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -114,7 +115,6 @@ type Log struct {
 	dir   directory
 	opts  Options
 	id    [16]byte
-	seed  uint32
 	limit int // the most bytes of pending
 	due   holdfast.Due
 
@@ -295,12 +295,8 @@ func (l *Log) Close() error {
 	for l.group.Leading() { // a Wait may be trying a failed write again
 		l.room.Wait()
 	}
-	s := l.head
-	if sync && len(errs) == 0 && s.end > headerSize && !s.marked {
-		// Nothing depends on the mark: it lets the next Open tell damage in the last
-		// batch from a torn end.
-		l.pending = appendFrame(l.pending, l.last+1, nil, l.first)
-		if err := l.moveLocked(batch{}); err != nil {
+	if sync && len(errs) == 0 {
+		if err := l.vouchLocked(); err != nil {
 			errs = append(errs, err)
 		}
 	}
@@ -321,6 +317,32 @@ func (l *Log) Close() error {
 	l.closeErr = errors.Join(append(errs, l.release())...)
 	close(l.closed)
 	return l.closeErr
+}
+
+// vouchLocked writes a mark behind the last frame and a note beside the header. Nothing depends on
+// them: each lets the next Open tell damage in the last batch from a torn end, and no block of the
+// disk has both.
+func (l *Log) vouchLocked() error {
+	s := l.head
+	if s.end == headerSize || s.marked && int64(s.note.durable) == s.end {
+		return nil
+	}
+	if !s.marked {
+		l.pending = appendFrame(l.pending, l.last+1, nil, l.first)
+	}
+	var failed error
+	err := l.moveLocked(batch{sync: true, cut: func() {
+		s, n := l.head, note{low: l.first}
+		l.mu.Unlock()
+		defer l.mu.Lock()
+		n.durable = uint32(s.synced)
+		if err := l.writePart(s, n.encode(s.secret), noteAt); err != nil {
+			failed = l.problem("write", s.name, false, err)
+			return
+		}
+		s.note = n
+	}})
+	return cmp.Or(err, failed)
 }
 
 // release closes all descriptors, which releases the lock.
