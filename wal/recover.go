@@ -55,25 +55,27 @@ func (each recordFunc) damaged(d *DamageError) error {
 // slower.
 const recoverChunk = 256 << 10
 
+// What is not whole in a log that may be open is read so often, with a pause each time.
+const (
+	liveTries = 4
+	livePause = 5 * time.Millisecond
+)
+
 // errStopped ends a walk.
 var errStopped = errors.New("stopped")
 
-// load reads and checks the whole log. It gives each the records and the damage in the order of
-// their indices.
-func load(dir *directory, each recordFunc) (st dirState, err error) {
-	segments, err := headers(dir)
-	if err != nil {
-		return st, err
-	}
+// load reads and checks the segments of a log. It gives each the records from an index on, and the damage,
+// in the order of their indices.
+func load(dir *directory, segments []*found, from uint64, each recordFunc) (st dirState, err error) {
 	// A segment is void if a later one begins at or before its first record: TruncateAfter cut it.
 	var live []*found
 	for _, s := range segments {
-		from := len(live)
-		for s.known && from > 0 && (!live[from-1].known || live[from-1].first >= s.first) {
-			from--
+		kept := len(live)
+		for s.known && kept > 0 && (!live[kept-1].known || live[kept-1].first >= s.first) {
+			kept--
 		}
-		later := live[from:]
-		live = live[:from]
+		later := live[kept:]
+		live = live[:kept]
 		for _, v := range later {
 			switch {
 			case !v.known:
@@ -122,13 +124,16 @@ func load(dir *directory, each recordFunc) (st dirState, err error) {
 			continue
 		}
 		st.Segments++
-		w := walk{dir: dir, state: &st, low: low, resumes: each != nil, each: each}
+		w := walk{dir: dir, state: &st, low: low, from: from, resumes: each != nil, each: each}
 		limit := uint64(math.MaxUint64)
 		if i < last {
 			limit = live[i+1+slices.IndexFunc(live[i+1:], func(s *found) bool { return s.known })].first
 		}
 		if i == last && each == nil && whole && low == s.low { // the first walk of it counted the same
 			st.Records, st.Bytes, st.Torn = st.Records+counted.Records, st.Bytes+counted.Bytes, counted.Torn
+		} else if s.next = limit; limit <= from {
+			next = limit
+			continue
 		} else if err := w.segment(s, limit, i == last || !live[i+1].known); err != nil {
 			return st, err
 		}
@@ -236,7 +241,7 @@ func headers(dir *directory) (all []*found, err error) {
 			n.seal = all[i].seal
 			n.note.decode(page[min(noteAt, len(page)):], n.secret)
 			all[i].segment, all[i].known = n, true
-		case !exists && id != nil && h.id == id.id:
+		case !exists && id != nil && h.id == id.id && !(dir.live && dir.has(segmentName(h.epoch))): // else it was begun meanwhile
 			s := &found{segment: newSegment(h), known: true, missing: true}
 			s.fault = fmt.Sprintf("it is missing, with the records from %d on", h.first)
 			all = slices.Insert(all, i, s)
@@ -280,7 +285,8 @@ type walk struct {
 	state   *dirState
 	low     uint64 // the log's first index; a mark raises it
 	each    recordFunc
-	resumes bool // it continues behind damage
+	from    uint64 // the first index that is wanted
+	resumes bool   // it continues behind damage
 	damaged bool
 	window
 }
@@ -295,6 +301,9 @@ func (w *walk) segment(s *found, limit uint64, last bool) (err error) {
 	}
 	path := filepath.Join(w.dir.path, s.name)
 	fd, _, err := w.dir.open(s.name, os.O_RDONLY, 0)
+	if w.dir.live && errors.Is(err, os.ErrNotExist) {
+		return nil // TruncateBefore has removed it
+	}
 	if err != nil {
 		return fmt.Errorf("wal: open %s: %w", path, err)
 	}
@@ -304,12 +313,21 @@ func (w *walk) segment(s *found, limit uint64, last bool) (err error) {
 	if last {
 		w.low = max(w.low, low)
 	}
-	for s.next < limit {
+	for try := 1; s.next < limit; {
 		f, end, ok, err := w.frame(s.end)
 		if err != nil {
 			return fmt.Errorf("wal: read %s: %w", path, err)
 		}
-		if !ok || f.index != s.next {
+		if (!ok || f.index != s.next) && w.dir.live && try < liveTries {
+			try++
+			time.Sleep(livePause) // it may be written just now
+			w.buf = w.buf[:0]
+			continue
+		}
+		if try = 1; !ok || f.index != s.next {
+			if w.dir.live && !w.dir.has(s.name) {
+				return nil
+			}
 			behind, err := w.lookBehind(s.segment, w.resumes)
 			if err != nil {
 				return fmt.Errorf("wal: read %s: %w", path, err)
@@ -344,7 +362,7 @@ func (w *walk) segment(s *found, limit uint64, last bool) (err error) {
 			s.table = s.noteFrame(s.table, position{f.index, s.end})
 		}
 		for r := range f.records() {
-			if r.Index < w.low || r.Index >= limit {
+			if r.Index < max(w.low, w.from) || r.Index >= limit {
 				continue
 			}
 			w.state.Records++
@@ -427,18 +445,22 @@ func (w *walk) lookBehind(s *segment, whole bool) (behind lookResult, err error)
 // recover opens the directory, and continues the log in it or begins a new one.
 func (l *Log) recover(path string) (found Recovery, err error) {
 	since := durable.NameSyncsOf(l.disk).Now()
-	l.dir, err = openDirectory(l.disk, path, false, l.opts.Perm)
+	l.dir, err = openDirectory(l.disk, path, lockExclusive, l.opts.Perm)
 	made := errors.Is(err, os.ErrNotExist)
 	if made {
 		if err := makeDirectory(l.disk, path, l.opts.Perm); err != nil {
 			return found, err
 		}
-		l.dir, err = openDirectory(l.disk, path, false, l.opts.Perm)
+		l.dir, err = openDirectory(l.disk, path, lockExclusive, l.opts.Perm)
 	}
 	if err != nil {
 		return found, err
 	}
-	st, err := load(&l.dir, nil)
+	segments, err := headers(&l.dir)
+	if err != nil {
+		return found, err
+	}
+	st, err := load(&l.dir, segments, 0, nil)
 	if err != nil {
 		return found, err
 	}
@@ -553,16 +575,44 @@ func Scan(dir string, each func(r Record, damage *DamageError) bool) (Recovery, 
 }
 
 func scan(d disk, path string, each func(Record, *DamageError) bool) (Recovery, error) {
-	dir, err := openDirectory(d, path, true, 0)
+	return scanFrom(d, path, lockShared, 0, each)
+}
+
+// ScanOpen is Scan of a log that may be open, in this or another process, and begins with the record
+// of an index. It reads the log as it is at the time: what is being written then is no damage, and
+// records that are being removed may be among the ones that it gives.
+func ScanOpen(dir string, from uint64, each func(r Record, damage *DamageError) bool) (Recovery, error) {
+	return scanFrom(sys.Disk{}, dir, lockNone, from, each)
+}
+
+func scanFrom(d disk, path string, mode lockMode, from uint64, each func(Record, *DamageError) bool) (Recovery, error) {
+	dir, segments, err := list(d, path, mode)
+	for try := 1; mode == lockNone && try < liveTries && (err != nil || slices.ContainsFunc(segments, func(s *found) bool { return s.fault != "" })); try++ {
+		dir.close()
+		time.Sleep(livePause) // a segment was begun or removed meanwhile
+		dir, segments, err = list(d, path, mode)
+	}
 	if err != nil {
 		return Recovery{}, err
 	}
 	defer dir.close()
-	st, err := load(&dir, each)
+	st, err := load(&dir, segments, from, each)
 	if errors.Is(err, errStopped) {
 		err = nil
 	}
 	return st.Recovery, err
+}
+
+// list opens a log's directory and returns its segments.
+func list(d disk, path string, mode lockMode) (dir directory, segments []*found, err error) {
+	if dir, err = openDirectory(d, path, mode, 0); err != nil {
+		return dir, nil, err
+	}
+	if segments, err = headers(&dir); err != nil {
+		dir.close()
+		dir.fd, dir.lock = -1, -1
+	}
+	return dir, segments, err
 }
 
 // decode returns the fault of a header, or "".

@@ -365,15 +365,24 @@ type directory struct {
 	lock  int
 	key   keyed.Key
 	names *durable.NameSyncs
+	live  bool // not locked: a log that is open may change it
 }
+
+// A lockMode is how a log's directory is locked.
+type lockMode int
+
+const (
+	lockExclusive lockMode = iota
+	lockShared             // against writers only
+	lockNone
+)
 
 // lockFile is locked while the log is open.
 const lockFile = "lock"
 
-// openDirectory opens and locks a directory: exclusively, or with shared against writers only. A
-// new lock file gets perm.
-func openDirectory(d disk, path string, shared bool, perm fs.FileMode) (dir directory, err error) {
-	dir = directory{disk: d, path: path, fd: -1, lock: -1, names: durable.NameSyncsOf(d)}
+// openDirectory opens and locks a directory. A new lock file gets perm.
+func openDirectory(d disk, path string, mode lockMode, perm fs.FileMode) (dir directory, err error) {
+	dir = directory{disk: d, path: path, fd: -1, lock: -1, names: durable.NameSyncsOf(d), live: mode == lockNone}
 	defer func() {
 		if err != nil {
 			dir.close()
@@ -392,6 +401,10 @@ func openDirectory(d disk, path string, shared bool, perm fs.FileMode) (dir dire
 		return dir, fmt.Errorf("wal: stat directory %s: %w", path, err)
 	}
 	dir.key = keyed.Key{Device: is.Device, Inode: is.Inode}
+	if mode == lockNone {
+		return dir, nil
+	}
+	shared := mode == lockShared
 	flags, lock := os.O_RDWR|os.O_CREATE, d.Lock
 	if shared {
 		flags, lock = os.O_RDONLY, d.LockShared
@@ -435,6 +448,12 @@ func (d *directory) open(name string, flag int, perm fs.FileMode) (fd int, is sy
 		return -1, is, err
 	}
 	return fd, is, nil
+}
+
+// has reports whether a name is in the directory.
+func (d *directory) has(name string) bool {
+	_, err := d.disk.Stat(d.fd, plainName(name))
+	return !errors.Is(err, os.ErrNotExist)
 }
 
 // sync makes the directory's names durable.
