@@ -300,6 +300,56 @@ func TestMissingSegmentsAreDamage(t *testing.T) {
 	}
 }
 
+// TestAMissingSegmentIsNoticedWhereOthersFitTogether: TruncateAfter has cut the first segment, whose file has the indices of the
+// second. Both the header of the third and the seal of the first say that there was one.
+func TestAMissingSegmentIsNoticedWhereOthersFitTogether(t *testing.T) {
+	d := newDisk(t, nil)
+	l, _, err := open(d, "/log", small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	add := func(n int, what string) {
+		for range n {
+			if _, err := l.Append([]byte(what)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	add(10, "old")
+	if err := l.TruncateAfter(3); err != nil {
+		t.Fatal(err)
+	}
+	add(3, "new")
+	add(1, strings.Repeat("large", 800))
+	files := d.ProcessCrash().Files
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, closed := range []bool{false, true} {
+		for missing := uint64(1); missing <= 3; missing++ {
+			for _, lacks := range []string{"", "seal", "link"} {
+				if closed {
+					files = d.ProcessCrash().Files
+				}
+				some := maps.Clone(files)
+				delete(some, "/log/"+segmentName(missing))
+				first, third := "/log/"+segmentName(1), "/log/"+segmentName(3)
+				if lacks == "seal" && missing == 2 {
+					some[first] = append(bytes.Clone(some[first][:sealAt]), make([]byte, len(some[first])-sealAt)...)
+					copy(some[first][headerSize:], files[first][headerSize:])
+				}
+				if lacks == "link" && missing == 2 {
+					some[third] = rewritten(some[third], func(h []byte) { h[72] = 1; copy(h[80:], files[first][64:72]) })
+				}
+				var damage *DamageError
+				if found, got, err := reopen(t, some); !errors.As(err, &damage) {
+					t.Errorf("without segment %d, lacking %q, closed=%v: %+v, %.8q", missing, lacks, closed, found, got)
+				}
+			}
+		}
+	}
+}
+
 // TestAShortenedSegmentIsDamage also the last one, whose torn end would be cut. A segment has its whole
 // size from the start.
 func TestAShortenedSegmentIsDamage(t *testing.T) {
