@@ -234,13 +234,18 @@ func (l *Log) write(s *segment, frames []byte, durably bool) (err error) {
 }
 
 // writeDurably writes the frames and syncs them in one call, and reports whether it did. With
-// (false, nil) the system has no such call.
+// (false, nil) the system has no such call, or the disk is full.
 func (l *Log) writeDurably(w durableWriter, s *segment, frames []byte) (did bool, err error) {
 	start, at := time.Now(), s.end
 	for len(frames) > 0 {
 		n, err := w.WriteAtDurably(s.fd, frames, at)
 		if errors.Is(err, errors.ErrUnsupported) && at == s.end {
 			l.noDsync = true
+			return false, nil
+		}
+		if isFull(err) && n <= 0 {
+			// An overwrite needs disk space where the file system copies on write. All of these bytes
+			// are written again, and synced by a call of its own, so it is known which of the two fails.
 			return false, nil
 		}
 		if err != nil {
@@ -259,11 +264,12 @@ func (l *Log) writeDurably(w durableWriter, s *segment, frames []byte) (did bool
 }
 
 // checkLinked returns ErrUnlinked if the segment has lost its name: such a file accepts writes and
-// syncs, and no Open finds it.
+// syncs, and no Open finds it. It asks for the name, because some file systems (NFS, FUSE) rename a
+// file that is removed while it is open.
 func (l *Log) checkLinked(s *segment) error {
-	is, err := l.disk.StatFD(s.fd)
-	if err == nil && is.Links == 0 {
-		err = holdfast.ErrUnlinked
+	is, err := l.disk.Stat(l.dir.fd, plainName(s.name))
+	if errors.Is(err, os.ErrNotExist) || err == nil && is.Inode != s.inode {
+		return holdfast.ErrUnlinked
 	}
 	return err
 }

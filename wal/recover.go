@@ -506,9 +506,11 @@ func (l *Log) recover(path string) (found Recovery, err error) {
 
 // continueIn makes the found records durable, and continues in the last segment or in a new one.
 func (l *Log) continueIn(st *dirState, head *segment) (err error) {
-	if head.fd, _, err = l.dir.open(head.name, os.O_RDWR, 0); err != nil {
+	var is sys.Stat
+	if head.fd, is, err = l.dir.open(head.name, os.O_RDWR, 0); err != nil {
 		return fmt.Errorf("wal: open %s: %w", filepath.Join(l.dir.path, head.name), err)
 	}
+	head.inode = is.Inode
 	l.segments, l.head = st.live, head
 	// Records that no frame proves durable may be in the page cache only, also after a failed sync
 	// in another process. So they are written again.

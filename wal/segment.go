@@ -117,6 +117,7 @@ type segment struct {
 
 	// Only the leader uses these.
 	fd       int           // open in the current segment; else -1
+	inode    uint64        // of the file that fd has
 	synced   int64         // the offset up to which it is durable
 	marked   bool          // its last frame is the mark of Close: it moves no index
 	note     note          // the one that is on the disk
@@ -338,9 +339,11 @@ func (l *Log) begin(first, low uint64) (s *segment, err error) {
 		return nil, l.problem("begin", s.name, false, err)
 	}
 	l.epoch = s.epoch
-	if s.fd, _, err = l.dir.open(s.name, os.O_RDWR, 0); err != nil {
+	var is sys.Stat
+	if s.fd, is, err = l.dir.open(s.name, os.O_RDWR, 0); err != nil {
 		return nil, l.problem("begin", s.name, true, err)
 	}
+	s.inode = is.Inode
 	if err = l.dir.sync(since); err == nil && before != nil {
 		err = l.seal(before, &h)
 	}
