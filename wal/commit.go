@@ -172,7 +172,7 @@ func fit(frames []byte, room int64) (n int) {
 // write writes whole frames to a segment, durably if asked and if the system has a call for it.
 func (l *Log) write(s *segment, frames []byte, durably bool) (err error) {
 	next, low, marked := s.next, uint64(0), s.marked
-	var begins []position
+	var begins []place
 	for at := 0; at < len(frames); {
 		f := frames[at:]
 		index, count := binary.LittleEndian.Uint64(f[16:]), binary.LittleEndian.Uint32(f[12:])
@@ -181,7 +181,7 @@ func (l *Log) write(s *segment, frames []byte, durably bool) (err error) {
 			low = binary.LittleEndian.Uint64(f[frameHeader:])
 			marked = low <= l.lowWritten
 		} else {
-			begins = s.noteFrame(begins, position{index, s.end + int64(at)})
+			begins = l.places.note(s, begins, index, s.end+int64(at))
 		}
 		next = index + uint64(count)
 		at += int(s.finish(f, s.synced))
@@ -204,7 +204,7 @@ func (l *Log) write(s *segment, frames []byte, durably bool) (err error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s.table = append(s.table, begins...)
+	l.places.add(s, begins, l.segments)
 	l.lowWritten = max(l.lowWritten, low)
 	l.written += len(frames)
 	s.end += int64(len(frames))

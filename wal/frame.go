@@ -162,6 +162,7 @@ type window struct {
 	fd    int
 	size  int64 // the segment's
 	chunk int   // bytes read at once
+	most  int   // reads in order grow up to this; 0: they don't grow
 	secret
 	buf []byte
 	at  int64
@@ -173,6 +174,11 @@ func (w *window) bytes(at int64, n int) ([]byte, error) {
 	n = int(max(0, min(int64(n), w.size-at)))
 	if at >= w.at && at+int64(n) <= w.at+int64(len(w.buf)) {
 		return w.buf[at-w.at:], nil
+	}
+	if inOrder := len(w.buf) > 0 && at >= w.at && at <= w.at+int64(len(w.buf)); w.most > 0 && inOrder {
+		w.chunk = min(2*w.chunk, w.most)
+	} else if w.most > 0 {
+		w.chunk = readLeast
 	}
 	want := int(min(int64(max(n, w.chunk)), w.size-at))
 	if cap(w.buf) < want {
@@ -199,15 +205,16 @@ func (w *window) bytes(at int64, n int) ([]byte, error) {
 	return w.buf, nil
 }
 
-// frame returns the frame at an offset, the offset of its end, and whether it is whole.
-func (w *window) frame(at int64) (f frame, end int64, ok bool, err error) {
+// frame returns the frame at an offset, the offset of its end, and whether it is whole. It does not
+// check the body of a frame whose records are all before an index.
+func (w *window) frame(at int64, from uint64) (f frame, end int64, ok bool, err error) {
 	b, err := w.bytes(at, frameHeader)
 	if err != nil {
 		return f, 0, false, err
 	}
 	body, ok := f.decode(b, w.secret, at, w.size)
-	if !ok {
-		return f, 0, false, nil
+	if !ok || f.next() <= from {
+		return f, at + frameSize(body), ok, nil
 	}
 	if len(b) < frameHeader+body {
 		if b, err = w.bytes(at, frameHeader+body); err != nil || len(b) < frameHeader+body {

@@ -25,9 +25,10 @@ import (
 // A dirState holds the segments that load found in a directory.
 type dirState struct {
 	Recovery
-	live []*segment // in order; the log appends to the last one
-	void []*segment // segments without a live record
-	tail tailState
+	live   []*segment // in order; the log appends to the last one
+	void   []*segment // segments without a live record
+	places placeIndex
+	tail   tailState
 }
 
 // A tailState describes the end of the last segment.
@@ -176,8 +177,8 @@ func (s *found) damage(dir *directory, earlier []*found, next, low uint64) *Dama
 		return d
 	}
 	switch p := earlier[len(earlier)-1]; {
-	case p.known && s.before != p.link():
-		d.Index, d.Reason = min(next, s.first), fmt.Sprintf("the segment before it, %s, is missing", segmentName(s.before.epoch))
+	case p.known && s.prior != p.link():
+		d.Index, d.Reason = min(next, s.first), fmt.Sprintf("the segment before it, %s, is missing", segmentName(s.prior.epoch))
 	case p.known && p.seal.epoch == s.epoch && p.seal != s.link():
 		d.Reason = "another segment of this name is missing"
 	default:
@@ -203,7 +204,7 @@ func headers(dir *directory) (all []*found, err error) {
 		name := e.Name.String()
 		epoch, err := strconv.ParseUint(strings.TrimSuffix(name, segmentSuffix), 16, 64)
 		if err == nil && segmentName(epoch) == name {
-			all = append(all, &found{segment: &segment{name: name, header: header{epoch: epoch}, fd: -1}})
+			all = append(all, &found{segment: &segment{name: name, header: header{epoch: epoch}, fd: -1, readFD: -1}})
 		}
 	}
 	byEpoch := func(a, b *found) int { return cmp.Compare(a.epoch, b.epoch) }
@@ -295,7 +296,8 @@ type walk struct {
 // damage, except in the last segment, where it may be the torn end of bytes that were not durable:
 // see lookBehind.
 func (w *walk) segment(s *found, limit uint64, last bool) (err error) {
-	s.next, s.end, s.table, s.marked = s.first, headerSize, nil, false
+	w.state.places.count -= len(s.places)
+	s.next, s.end, s.places, s.marked = s.first, headerSize, nil, false
 	if s.missing {
 		return nil
 	}
@@ -314,7 +316,7 @@ func (w *walk) segment(s *found, limit uint64, last bool) (err error) {
 		w.low = max(w.low, low)
 	}
 	for try := 1; s.next < limit; {
-		f, end, ok, err := w.frame(s.end)
+		f, end, ok, err := w.frame(s.end, 0)
 		if err != nil {
 			return fmt.Errorf("wal: read %s: %w", path, err)
 		}
@@ -359,7 +361,7 @@ func (w *walk) segment(s *found, limit uint64, last bool) (err error) {
 			low = max(low, said)
 			w.low = max(w.low, low)
 		} else {
-			s.table = s.noteFrame(s.table, position{f.index, s.end})
+			w.state.places.add(s.segment, w.state.places.note(s.segment, nil, f.index, s.end), w.state.live)
 		}
 		for r := range f.records() {
 			if r.Index < max(w.low, w.from) || r.Index >= limit {
@@ -425,7 +427,7 @@ func (w *walk) lookBehind(s *segment, whole bool) (behind lookResult, err error)
 			behind.durable = behind.durable || int64(f.durable) > place
 			if whole && behind.at == 0 && checked+size <= w.size {
 				checked += size
-				f, _, ok, err := w.frame(at)
+				f, _, ok, err := w.frame(at, 0)
 				if err != nil {
 					return behind, err
 				}
@@ -511,7 +513,7 @@ func (l *Log) continueIn(st *dirState, head *segment) (err error) {
 		return fmt.Errorf("wal: open %s: %w", filepath.Join(l.dir.path, head.name), err)
 	}
 	head.inode = is.Inode
-	l.segments, l.head = st.live, head
+	l.segments, l.head, l.places = st.live, head, st.places
 	// Records that no frame proves durable may be in the page cache only, also after a failed sync
 	// in another process. So they are written again.
 	w := window{disk: l.disk, fd: head.fd, size: int64(head.size), chunk: recoverChunk}
@@ -638,8 +640,8 @@ func (h *header) decode(b []byte) string {
 		h.begun = time.Unix(int64(sec), 0)
 	}
 	copy(h.key[:], b[64:])
-	h.before.epoch = binary.LittleEndian.Uint64(b[72:])
-	copy(h.before.key[:], b[80:])
+	h.prior.epoch = binary.LittleEndian.Uint64(b[72:])
+	copy(h.prior.key[:], b[80:])
 	if h.size < leastSegment || h.size > mostSegment || h.epoch == 0 || h.first == 0 || h.low > h.first {
 		return "its header has impossible values"
 	}

@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"sort"
 	"syscall"
 	"time"
 
@@ -38,9 +39,9 @@ type header struct {
 	low   uint64   // the log's first index when the segment began
 	// begun is the time at which the segment began: the last record of the segment before it was
 	// appended no later. It is zero if not known.
-	begun  time.Time
-	key    [8]byte // the segment's, random: see secret
-	before link    // the segment whose records end where this one's begin; zero: none
+	begun time.Time
+	key   [8]byte // the segment's, random: see secret
+	prior link    // the segment whose records end where this one's begin; zero: none
 }
 
 // A link names a segment.
@@ -64,8 +65,8 @@ func (h *header) encode() []byte {
 		binary.LittleEndian.PutUint32(b[56:], uint32(sec))
 	}
 	copy(b[64:], h.key[:])
-	binary.LittleEndian.PutUint64(b[72:], h.before.epoch)
-	copy(b[80:], h.before.key[:])
+	binary.LittleEndian.PutUint64(b[72:], h.prior.epoch)
+	copy(b[80:], h.prior.key[:])
 	binary.LittleEndian.PutUint32(b[92:], crc32.Checksum(b[:92], castagnoli()))
 	return b
 }
@@ -109,11 +110,13 @@ type segment struct {
 	name string
 
 	// The Log's mu guards these.
-	next  uint64
-	end   int64      // the end of its last frame
-	table []position // the offsets of some frames, in order
-	pins  int        // number of readers that may have it open
-	gone  bool       // the log no longer has it
+	next   uint64
+	end    int64   // the end of its last frame
+	places []place // some frames, in order
+	pins   int     // number of calls that use its file: it is not recycled
+	gone   bool    // the log no longer has it
+	readFD int     // for readers; -1: none is open
+	used   uint64  // the last use of readFD: see Log.uses
 
 	// Only the leader uses these.
 	fd       int           // open in the current segment; else -1
@@ -127,27 +130,65 @@ type segment struct {
 	took     time.Duration // the total time of its syncs
 }
 
-type position struct {
-	index uint64
-	at    int64
+// A place is where a frame begins.
+type place struct {
+	index uint32 // of its first record, counted from the segment's
+	at    uint32
 }
 
-// noteFrame appends p to the new entries of the table, if it is far enough from the last entry.
-func (s *segment) noteFrame(to []position, p position) []position {
+// A placeIndex decides which places a log remembers. While there are few it remembers one each 4
+// KiB, so that a Read looks at few frames. When there are many it forgets every second one, and
+// doubles the distance: the memory is bounded.
+type placeIndex struct {
+	distance int64
+	count    int
+}
+
+const (
+	leastDistance = 4 << 10
+	mostPlaces    = 1 << 19 // 4 MiB of memory
+)
+
+// note appends the place of a frame to the new places of a segment, if it is far enough from the
+// last one.
+func (x *placeIndex) note(s *segment, to []place, index uint64, at int64) []place {
 	last := int64(0)
 	if n := len(to); n > 0 {
-		last = to[n-1].at
-	} else if n := len(s.table); n > 0 {
-		last = s.table[n-1].at
+		last = int64(to[n-1].at)
+	} else if n := len(s.places); n > 0 {
+		last = int64(s.places[n-1].at)
 	}
-	if p.at-last < int64(s.size)/tableEntries {
+	if at-last < max(x.distance, leastDistance) {
 		return to
 	}
-	return append(to, p)
+	return append(to, place{uint32(index - s.first), uint32(at)})
 }
 
-// tableEntries is the most entries of a segment's table.
-const tableEntries = 64
+// add adds new places to a segment, one of the log's.
+func (x *placeIndex) add(s *segment, places []place, all []*segment) {
+	s.places = append(s.places, places...)
+	if x.count += len(places); x.count <= mostPlaces {
+		return
+	}
+	x.distance, x.count = 2*max(x.distance, leastDistance), 0
+	for _, s := range all {
+		var kept []place
+		for i := 0; i < len(s.places); i += 2 {
+			kept = append(kept, s.places[i])
+		}
+		s.places = kept
+		x.count += len(kept)
+	}
+}
+
+// before returns the offset of a frame at or before the one with index, and its first record.
+func (s *segment) before(index uint64) (at int64, first uint64) {
+	i := sort.Search(len(s.places), func(i int) bool { return s.first+uint64(s.places[i].index) > index })
+	if i == 0 {
+		return headerSize, s.first
+	}
+	return int64(s.places[i-1].at), s.first + uint64(s.places[i-1].index)
+}
 
 // groundChunk is the size of a write of zeros to a new file. Larger writes make larger folios in
 // the page cache, and then each append costs 3 to 6 % more (Linux 6.18, ext4: 1 MiB against 64
@@ -317,7 +358,7 @@ func (l *Log) begin(first, low uint64) (s *segment, err error) {
 	defer l.unpin(before)
 	h := header{id: l.id, size: uint32(l.opts.SegmentSize), epoch: l.epoch + 1, first: first, low: low, begun: time.Now()}
 	if before != nil {
-		h.before = before.link()
+		h.prior = before.link()
 	}
 	_, err = rand.Read(h.key[:])
 	if err == nil {
@@ -355,7 +396,7 @@ func (l *Log) begin(first, low uint64) (s *segment, err error) {
 }
 
 func newSegment(h header) *segment {
-	return &segment{header: h, secret: secretOf(h.id, h.key), name: segmentName(h.epoch), next: h.first, end: headerSize, synced: headerSize, fd: -1}
+	return &segment{header: h, secret: secretOf(h.id, h.key), name: segmentName(h.epoch), next: h.first, end: headerSize, synced: headerSize, fd: -1, readFD: -1}
 }
 
 // pinBefore returns the segment whose records a new one ends, or nil. It is not recycled until
@@ -374,11 +415,18 @@ func (l *Log) pinBefore(first uint64) (before *segment) {
 	return before
 }
 
+// unpin ends the use of a segment's file.
 func (l *Log) unpin(s *segment) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if s != nil {
-		s.pins--
+		l.unpinLocked(s)
+	}
+}
+
+func (l *Log) unpinLocked(s *segment) {
+	if s.pins--; s.pins == 0 && (s.gone || l.released) {
+		l.closeReadLocked(s)
 	}
 }
 
@@ -436,6 +484,9 @@ func (l *Log) drop(segments []*segment) error {
 	for _, s := range segments {
 		l.mu.Lock()
 		pinned := s.pins > 0
+		if !pinned {
+			l.closeReadLocked(s)
+		}
 		l.mu.Unlock()
 		if recycle && !pinned && s.size == uint32(l.opts.SegmentSize) {
 			err = l.disk.Rename(l.dir.fd, plainName(s.name), plainName(spareFile))

@@ -105,8 +105,9 @@ type durableWriter interface {
 // A Log is an open log. Any number of goroutines may call its methods at once.
 //
 // Memory is bounded by two buffers. Each has the policy's Buffer, 1 MiB under sync=group and
-// sync=each, or the largest batch. When they are full, Append waits. Each reader has 64 KiB and
-// never delays a writer. The log's index in memory is about 1/10,000 of the log's size.
+// sync=each, or the largest batch. When they are full, Append waits. Each reader has 256 KiB and
+// never delays a writer; for Read the log keeps up to 4 readers, and up to 32 descriptors. The
+// log's index in memory is 1/512 of the log's size, and at most 4 MiB.
 //
 // If another program removes the segment that the log appends to, the next sync returns
 // [holdfast.ErrUnlinked], which is final.
@@ -150,6 +151,14 @@ type Log struct {
 	closed     chan struct{}
 	closeErr   error
 	background sync.WaitGroup
+	places     placeIndex
+	uses       uint64 // counts the uses of segments' readFD
+	reading    int    // number of open ones
+	released   bool   // Close has closed them
+
+	// cursors are kept for Read: the most recently used one is the last.
+	cursors     []*cursor
+	cursorsLock sync.Mutex
 
 	// each serializes Appends under sync=each.
 	each sync.Mutex
@@ -348,6 +357,14 @@ func (l *Log) vouchLocked() error {
 // release closes all descriptors, which releases the lock.
 func (l *Log) release() error {
 	var err error
+	l.mu.Lock()
+	l.released = true
+	for _, s := range l.segments {
+		if s.pins == 0 {
+			l.closeReadLocked(s)
+		}
+	}
+	l.mu.Unlock()
 	if l.head != nil && l.head.fd >= 0 {
 		err = l.disk.Close(l.head.fd)
 	}
