@@ -463,9 +463,24 @@ func (l *Log) recover(path string) (found Recovery, err error) {
 		return found, err
 	}
 	st, err := load(&l.dir, segments, 0, nil)
+	var damage *DamageError
+	var aside []string
+	if l.opts.Repair && errors.As(err, &damage) {
+		if aside, err = l.repair(segments); err != nil {
+			return found, err
+		}
+		_ = l.dir.close() // what is listed once is not listed again
+		if l.dir, err = openDirectory(l.disk, path, lockExclusive, l.opts.Perm); err == nil {
+			segments, err = headers(&l.dir)
+		}
+		if err == nil {
+			st, err = load(&l.dir, segments, 0, nil)
+		}
+	}
 	if err != nil {
 		return found, err
 	}
+	st.Damage, st.Aside = damage, aside
 	// After a failed sync of the directory, the spare file may still have the name of a segment on
 	// the disk. A new header in it would damage that segment.
 	for _, name := range []string{spareMaking, spareFile} {
@@ -516,20 +531,8 @@ func (l *Log) continueIn(st *dirState, head *segment) (err error) {
 	l.segments, l.head, l.places = st.live, head, st.places
 	// Records that no frame proves durable may be in the page cache only, also after a failed sync
 	// in another process. So they are written again.
-	w := window{disk: l.disk, fd: head.fd, size: int64(head.size), chunk: recoverChunk}
-	for at := st.tail.proven; at < head.end; {
-		b, err := w.bytes(at, 1)
-		if err == nil && len(b) == 0 {
-			err = io.ErrUnexpectedEOF // another program cut it meanwhile
-		}
-		if err == nil {
-			b = b[:min(int64(len(b)), head.end-at)]
-			err = l.writeAt(head.fd, b, at)
-		}
-		if err != nil {
-			return l.problem("restore", head.name, false, err)
-		}
-		at += int64(len(b))
+	if err := l.restore(head.fd, head, st.tail.proven); err != nil {
+		return l.problem("restore", head.name, false, err)
 	}
 	if err := l.syncFile(head.fd); err != nil {
 		return l.problem("sync", head.name, true, err)
@@ -554,6 +557,26 @@ func (l *Log) continueIn(st *dirState, head *segment) (err error) {
 	if s.first == head.first { // head had no record
 		l.segments = slices.DeleteFunc(l.segments, func(s *segment) bool { return s == head })
 		st.void = append(st.void, head)
+	}
+	return nil
+}
+
+// restore writes the frames of a segment from an offset on again.
+func (l *Log) restore(fd int, s *segment, from int64) error {
+	w := window{disk: l.disk, fd: fd, size: int64(s.size), chunk: recoverChunk}
+	for at := from; at < s.end; {
+		b, err := w.bytes(at, 1)
+		if err == nil && len(b) == 0 {
+			err = io.ErrUnexpectedEOF // another program cut it meanwhile
+		}
+		if err == nil {
+			b = b[:min(int64(len(b)), s.end-at)]
+			err = l.writeAt(fd, b, at)
+		}
+		if err != nil {
+			return err
+		}
+		at += int64(len(b))
 	}
 	return nil
 }

@@ -54,6 +54,13 @@ type Options struct {
 	// records. A segment is recycled only if it permits no more than Perm.
 	Perm fs.FileMode
 
+	// Repair lets Open go on with a damaged log: it keeps the records before the first damage, as if
+	// TruncateAfter had removed the rest. If the log's first segments are missing, it keeps the
+	// records behind these. The files with damage and all behind it are set aside under their names
+	// with ".damaged" at the end, and Recovery names them. Without Repair damage is an error, and
+	// nothing is changed.
+	Repair bool
+
 	// OnError is called once for each failure, even if no later call could return it. Failed writes
 	// in a row are one failure. A goroutine of its own makes the calls, one at a time and without a
 	// lock: OnError may call any method of the Log, and Close does not wait for it.
@@ -87,6 +94,11 @@ type Recovery struct {
 	// Torn is the number of bytes, as far as recognized, at the log's end of appends that were not
 	// durable at the crash. Open cuts them.
 	Torn int64
+
+	// Damage is the first damage that Options.Repair found, or nil, and Aside the paths of the files
+	// that were set aside.
+	Damage *DamageError
+	Aside  []string
 }
 
 // A disk is the file system calls of a log.
@@ -183,8 +195,8 @@ type Log struct {
 
 // Open opens the log in a directory, or makes a new one; the parent directory must exist. It reads
 // and checks every record, cuts a torn end, makes the found records durable, and returns their
-// Recovery. Other damage is a [DamageError], and then nothing is changed: see [Scan], and the
-// command "holdfast wal repair".
+// Recovery. Other damage is a [DamageError], and then nothing is changed: see Options.Repair,
+// [Scan], and the command "holdfast wal repair".
 func Open(dir string, o Options) (*Log, Recovery, error) { return open(sys.Disk{}, dir, o) }
 
 func open(d disk, dir string, o Options) (*Log, Recovery, error) {
