@@ -13,7 +13,8 @@ import (
 const asideSuffix = ".damaged"
 
 // A keeping is what Options.Repair keeps of a damaged log: the records before the first damage, or
-// none. Damage of a header alone takes no record, if its copy is whole.
+// none. Damage around the records takes none: of a header whose copy is whole, or of a file that is
+// too short behind its last record.
 type keeping struct {
 	segments []*found
 	next     uint64 // the index after the last record that is kept
@@ -22,16 +23,19 @@ type keeping struct {
 	in       string // the segment with the damage, or ""
 }
 
+// mendable reports whether only a segment's header is damaged, and known from a copy.
+func (s *found) mendable() bool { return s.fault != "" && s.known && !s.missing }
+
 // record is a recordFunc.
 func (k *keeping) record(r Record, d *DamageError) bool {
 	switch {
 	case k.ended:
 	case d != nil:
-		headerOnly := slices.ContainsFunc(k.segments, func(s *found) bool {
-			return s.fault != "" && s.known && !s.missing && filepath.Base(d.Path) == s.name
+		around := slices.ContainsFunc(k.segments, func(s *found) bool {
+			return filepath.Base(d.Path) == s.name && (s.mendable() && d.Offset == 0 || d.Offset == s.has)
 		})
 		front := !k.some && d.Offset == 0
-		if k.ended = d.Offset > 0 || !headerOnly && !front; k.ended {
+		if k.ended = !around && !front; k.ended {
 			if k.in = filepath.Base(d.Path); !k.some || d.Index < k.next {
 				k.next = max(d.Index, 1)
 			}
@@ -76,7 +80,7 @@ func (l *Log) repair(segments []*found) (aside []string, err error) {
 	}
 	for _, s := range l.segments {
 		f := segments[slices.IndexFunc(segments, func(f *found) bool { return f.name == s.name })]
-		if f.fault != "" || s.name == keep.in {
+		if f.fault != "" || f.has < int64(f.size) || s.name == keep.in {
 			path, err := l.copyAside(s)
 			if err != nil {
 				return nil, fmt.Errorf("wal: set %s aside: %w", filepath.Join(l.dir.path, s.name), err)

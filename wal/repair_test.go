@@ -32,6 +32,7 @@ func damages(files map[string][]byte) map[string]map[string][]byte {
 		add("no file", func([]byte) []byte { return nil })
 		add("no bytes", func([]byte) []byte { return []byte{} })
 		add("half the bytes", func(data []byte) []byte { return data[:headerSize+1500] })
+		add("a byte short", func(data []byte) []byte { return data[:len(data)-1] })
 		add("no page", func(data []byte) []byte { clear(data[:headerSize]); return data })
 		for _, at := range []int{20, headerSize + 10, headerSize + 50, headerSize + 1300} {
 			add(fmt.Sprint("byte ", at), func(data []byte) []byte { data[at] ^= 4; return data })
@@ -75,7 +76,7 @@ func TestRepairKeepsWhatIsBeforeTheDamage(t *testing.T) {
 		d, found, got := openRepaired(t, &fault.Image{Files: damaged})
 		kept := got[:len(got)-1]
 		front := what == "no file in 1" || what == "no bytes in 1" || what == "no page in 1"
-		header := strings.HasPrefix(what, "byte 20 ") || strings.HasPrefix(what, "no page") && !front
+		header := strings.HasPrefix(what, "byte 20 ") || strings.HasPrefix(what, "a byte short") || strings.HasPrefix(what, "no page") && !front
 		switch {
 		case found.Damage == nil || *found.Damage != *damage:
 			t.Errorf("%s: found %v, reported %v", what, found.Damage, damage)
