@@ -55,7 +55,7 @@ var floors = []floor{
 }
 
 // forTests are packages that only tests import, and what those need.
-const forTests = "internal/crashsuite internal/isolate internal/filetest internal/panictest internal/racetest internal/acltest internal/terminaltest internal/stoptest cmd/internal/measure/studytest"
+const forTests = "internal/crashsuite internal/isolate internal/filetest internal/acltest internal/stoptest cmd/internal/measure/studytest"
 
 // floorOf returns the index in floors of a directory, or -1.
 func floorOf(dir string) int {
