@@ -16,7 +16,6 @@ package provetest
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -64,6 +63,7 @@ func Test(t *testing.T, w Workload) {
 		return func(t *testing.T) {
 			p := p
 			p.Level, p.Dir = level, t.TempDir()
+			p.Judge = judge(w.Read, newHistory(), level == crash.Kill, 0)
 			if level != crash.Kill {
 				if why := crash.CanSupervise(p.Start(t.Context(), "")); why != "" {
 					t.Skip(why)
@@ -73,10 +73,12 @@ func Test(t *testing.T, w Workload) {
 			switch {
 			case err != nil:
 				t.Fatal(err)
+			case v.Unknown != "":
+				t.Skip("not known: " + v.Unknown)
 			case v.Failure != nil:
-				t.Fatalf("%s: %s", v.Failure.Violation.Rule, v.Failure.Words)
+				t.Fatal(words(v.Failure))
 			}
-			t.Logf("%d crashes, %d faults, %d values acknowledged, none lost", v.Kills, v.Faults, v.Tally.Acknowledged)
+			t.Logf("%d kills, %d faults, %d states read, %d values acknowledged, none lost", v.Kills, v.Faults, v.Tally.States, v.Tally.Acknowledged)
 		}
 	}
 	t.Run("kill", at(crash.Kill))
@@ -84,6 +86,19 @@ func Test(t *testing.T, w Workload) {
 	if w.Synced {
 		t.Run("power", at(crash.PowerCut))
 	}
+}
+
+// words says what a failure is, and keeps its files.
+func words(f *crash.Failure) string {
+	said := f.Violation.Rule + ": " + f.Words
+	kept, err := os.MkdirTemp("", "provetest-")
+	if err == nil {
+		err = f.Tree().Write(kept)
+	}
+	if err != nil {
+		return fmt.Sprintf("%s; its files can't be kept: %v", said, err)
+	}
+	return said + "; its files are in " + kept
 }
 
 // role is the environment variable of a process that runs a workload: the test, and the directory.
@@ -114,7 +129,6 @@ func start(t *testing.T, w Workload) crash.Program {
 			cmd.Env = append(os.Environ(), role+"="+t.Name()+"\n"+dir)
 			return cmd
 		},
-		Judge: func() crash.Judge { return judge(w.Read) },
 		Again: true, Time: within, Seed: rand.Uint64(),
 	}
 }
@@ -133,16 +147,17 @@ func write(w Workload, dir string) {
 	os.Exit(0)
 }
 
-// judge returns the judge of a new directory. It skips Read after every third crash: then the code
-// meets the remains of a crash, and not the result of a Read of them.
-func judge(read func(string) (map[string]string, error)) crash.Judge {
-	h, crashes := newHistory(), 0
-	return func(dir string, printed []byte) (t crash.Tally, v *crash.Violation, err error) {
+// judge returns the judge of a directory of which something is known. If skips says so it skips Read after every third crash: then
+// the code meets the remains of a crash, and not the result of a Read of them.
+func judge(read func(string) (map[string]string, error), known *history, skips bool, crashes int) crash.Judge {
+	return func(dir string, printed []byte) (t crash.Tally, v *crash.Violation, next crash.Judge, err error) {
+		h := known.clone()
 		if t.Acknowledged, err = h.extend(printed); err != nil {
-			return t, nil, err
+			return t, nil, nil, err
 		}
-		if crashes++; crashes%3 == 0 {
-			return t, nil, nil
+		next = judge(read, h, skips, crashes+1)
+		if skips && crashes%3 == 2 {
+			return t, nil, next, nil
 		}
 		t.States = 1
 		if found, err := read(dir); err != nil {
@@ -150,14 +165,7 @@ func judge(read func(string) (map[string]string, error)) crash.Judge {
 		} else if v = h.judge(found); v == nil {
 			h.restart(found)
 		}
-		if v != nil {
-			kept, err := os.MkdirTemp("", "provetest-")
-			if err = errors.Join(err, os.CopyFS(kept, os.DirFS(dir))); err != nil {
-				return t, nil, err
-			}
-			v.Words += "; its files are in " + kept
-		}
-		return t, v, nil
+		return t, v, next, nil
 	}
 }
 
@@ -190,11 +198,20 @@ type history struct {
 type put struct {
 	value        string
 	begun, acked int
+	over         int // when it was acknowledged, or its process ended
 }
 
 const pending = math.MaxInt
 
 func newHistory() *history { return &history{puts: map[string][]put{}} }
+
+func (h *history) clone() *history {
+	same := &history{puts: map[string][]put{}, clock: h.clock}
+	for key, puts := range h.puts {
+		same.puts[key] = slices.Clone(puts)
+	}
+	return same
+}
 
 // of returns the puts of a key. The first is the value that was there before.
 func (h *history) of(key string) []put {
@@ -208,6 +225,10 @@ func (h *history) of(key string) []put {
 // may be cut off.
 func (h *history) extend(notes []byte) (acknowledged int64, err error) {
 	for line := range bytes.Lines(notes) {
+		if string(line) == crash.NewLife+"\n" {
+			h.end()
+			continue
+		}
 		what, rest, _ := strings.Cut(string(line), " ")
 		first, err := strconv.QuotedPrefix(rest)
 		if err != nil || !strings.HasSuffix(rest, "\n") {
@@ -221,21 +242,36 @@ func (h *history) extend(notes []byte) (acknowledged int64, err error) {
 		h.clock++
 		puts := h.of(key)
 		if what == "begin" {
-			h.puts[key] = append(puts, put{value, h.clock, pending})
+			h.puts[key] = append(puts, put{value, h.clock, pending, pending})
 			continue
 		}
-		i := slices.IndexFunc(puts, func(p put) bool { return p.value == value && p.acked == pending })
+		same := func(p put) bool { return p.value == value && p.acked == pending }
+		i := slices.IndexFunc(puts, same)
 		if i < 0 {
+			if slices.ContainsFunc(puts, func(p put) bool { return p.value == value }) {
+				continue // what was acknowledged, and is found again
+			}
 			return 0, fmt.Errorf("key %q: value %q was acknowledged, and not begun", key, value)
 		}
 		puts[i].acked = h.clock
+		puts[i].over = min(puts[i].over, h.clock)
 		acknowledged++
 	}
 	return acknowledged, nil
 }
 
+// end says that the process has ended: what it had begun has happened or not.
+func (h *history) end() {
+	h.clock++
+	for _, puts := range h.puts {
+		for i := range puts {
+			puts[i].over = min(puts[i].over, h.clock)
+		}
+	}
+}
+
 // judge checks the values that Read returned. A value may be there if it was begun, and no value
-// was both begun after its acknowledgement and acknowledged itself. Of values stored at the same
+// was both begun after its acknowledgement, or after its process had ended, and acknowledged itself. Of values stored at the same
 // time, any may be the last.
 func (h *history) judge(found map[string]string) *crash.Violation {
 	for _, key := range slices.Sorted(maps.Keys(h.puts)) {
@@ -248,7 +284,7 @@ func (h *history) judge(found map[string]string) *crash.Violation {
 		known := false
 		may := slices.ContainsFunc(h.puts[key], func(p put) bool {
 			known = known || p.value == is
-			return p.value == is && p.acked >= newest.begun
+			return p.value == is && p.over >= newest.begun
 		})
 		switch {
 		case may:
