@@ -32,6 +32,7 @@ type explorer struct {
 	loss    holdfast.Loss
 	read    func(Tree) (*Survivors, error) // where paths do not say what is there
 	by      func(Tree, int64) *Violation   // judges a state itself, by how many bytes of notes a program had printed
+	starts  []int                          // the entries at which a program was started again: what it finds and promises then is judged more often
 	late    func() bool                    // to read a state takes long
 	torn    []State                        // some power cuts that left a torn tail, of the log explored last
 	// powerOnly says that no process ends.
@@ -110,7 +111,7 @@ func (x *explorer) explore(l *Log, states int, seed uint64) (Tally, *Failure) {
 	x.torn = x.torn[:0]
 	for failure == nil {
 		// What is read is judged at the end of the log however late it is: all has been acknowledged there.
-		chosen := !slow || d.position == len(l.Entries) || r.IntN(positions*statesRead) < states && !x.late()
+		chosen := !slow || d.position == len(l.Entries) || (r.IntN(positions*statesRead) < states || x.starting(d.position) && r.IntN(3) == 0) && !x.late()
 		// Acknowledgements follow each other without anything happening to the disk: the last
 		// demands the most.
 		if chosen && (d.position == len(l.Entries) || l.Entries[d.position].Op != Noted || l.Entries[d.position].Note.Kind == Accepted) {
@@ -134,6 +135,11 @@ func (x *explorer) explore(l *Log, states int, seed uint64) (Tally, *Failure) {
 		x.step(c, d)
 	}
 	return c.Tally, failure
+}
+
+// starting reports whether a position is behind the start of a program.
+func (x *explorer) starting(position int) bool {
+	return slices.ContainsFunc(x.starts, func(start int) bool { return start <= position && position < start+16 })
 }
 
 // at is the latest time at which a crash finds the log at a position. If nothing happens for long, a

@@ -83,7 +83,7 @@ func (x *proving) traced(ctx context.Context, dir string, out *os.File, t *trace
 			return err
 		}
 	}
-	part := max(10*time.Millisecond, min(time.Second, time.Until(x.end)/time.Duration(3*lives))) // more of the same shows nothing new
+	part := max(10*time.Millisecond, min(200*time.Millisecond, time.Until(x.end)/time.Duration(3*lives))) // more of the same shows nothing new
 	after := time.Duration(x.byChance(float64(time.Millisecond), float64(part)))
 	if number == 0 {
 		after = max(after, part/4)
@@ -113,7 +113,7 @@ func (x *proving) explore(ctx context.Context, judge Judge, t *trace, printed []
 	end := time.Now().Add(most)
 	last := 0
 	next = judge
-	e := &explorer{targets: programTarget, loss: x.v.Loss, powerOnly: true, late: func() bool { return err != nil || time.Now().After(end) }}
+	e := &explorer{targets: programTarget, starts: t.starts, loss: x.v.Loss, powerOnly: true, late: func() bool { return err != nil || time.Now().After(end) }}
 	e.by = func(tree Tree, n int64) (violation *Violation) {
 		if err != nil || ctx.Err() != nil {
 			return nil

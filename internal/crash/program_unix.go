@@ -338,12 +338,12 @@ func fullDisk(said string, injected syscall.Errno) error {
 
 // A lived is what is known of one life of a program.
 type lived struct {
-	acked  bool          // it has printed something
+	acked  bool          // it has acknowledged something
 	ended  bool          // by itself
 	exit   error         // then: how
-	hung   bool          // it has printed nothing for long, and was killed
+	hung   bool          // it has acknowledged nothing for long, and was killed
 	said   string        // on standard error
-	waited time.Duration // until it had printed something, or until that was given up
+	waited time.Duration // until then, or until that was given up
 	stray  error         // a process of it that could not be ended
 }
 
@@ -375,7 +375,7 @@ func until(after time.Duration) func(int64) bool {
 	}
 }
 
-// live starts the program, waits until it has printed something more in out, and kills it some time later with all that it
+// live starts the program, waits until it has acknowledged something in out, and kills it some time later with all that it
 // has started. A life behind a crash that hangs is no error. What it prints is kept in memory: a file takes all that a
 // pipe would make the program wait for.
 func (x *proving) live(ctx context.Context, dir string, out *os.File, how life) (l lived, err error) {
@@ -417,8 +417,7 @@ func (x *proving) live(ctx context.Context, dir string, out *os.File, how life) 
 		case l.exit = <-ended:
 			l.ended = true
 		case <-tick.C:
-			info, statErr := out.Stat()
-			l.acked = statErr != nil || info.Size() > before.Size()
+			l.acked = acknowledges(out, before.Size())
 			l.waited = time.Since(began)
 			l.hung = !l.acked && l.waited > patience
 			if !told && l.waited > sayAfter && x.Say != nil {
@@ -452,9 +451,7 @@ func (x *proving) live(ctx context.Context, dir string, out *os.File, how life) 
 	if ctx.Err() != nil {
 		return l, context.Cause(ctx)
 	}
-	if info, statErr := out.Stat(); statErr == nil && info.Size() > before.Size() {
-		l.acked = true
-	}
+	l.acked = l.acked || acknowledges(out, before.Size())
 	if errors.Is(l.exit, exec.ErrWaitDelay) {
 		l.exit = nil
 	}
@@ -478,6 +475,12 @@ func (x *proving) live(ctx context.Context, dir string, out *os.File, how life) 
 		return l, fmt.Errorf("the program failed by itself, in a directory that no crash had met: %w: %s", l.exit, l.said)
 	}
 	return l, nil
+}
+
+// acknowledges reports whether a line from an offset on is an acknowledgement.
+func acknowledges(out *os.File, from int64) bool {
+	text, err := io.ReadAll(io.NewSectionReader(out, from, 1<<16))
+	return err != nil || bytes.Contains(append([]byte("\n"), text...), []byte("\nack "))
 }
 
 // printedIn is what a program has printed.

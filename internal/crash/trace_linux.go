@@ -39,6 +39,7 @@ type trace struct {
 	pinned  []pin               // files without a name: their inodes must not become others'
 	effects map[int]effect      // by thread: what its last call does
 	unseen  map[string]bool     // calls whose effect is not known
+	starts  []int               // the entries before which a program was started again
 	err     error
 }
 
@@ -543,6 +544,7 @@ func (t *trace) killed() {
 	if t.printed != nil {
 		t.note(t.printed())
 	}
+	t.starts = append(t.starts, len(t.log.Entries))
 }
 
 // end closes what it has open.
