@@ -117,7 +117,7 @@ func (x *proving) chain(ctx context.Context, dir string) error {
 		if judge, err = x.crashed(judge, dir, printed, when); err != nil || x.v.Failure != nil {
 			return err
 		}
-		if x.dead(l, dir, printed, number, when); x.v.Failure != nil || x.v.Unknown != "" || l.ended && !l.acked {
+		if x.dead(l, dir, printed, number, fmt.Sprintf("run %d in a directory", number+1)); x.v.Failure != nil || x.v.Unknown != "" || l.ended && !l.acked {
 			return nil // a program that has no more to do
 		}
 	}
@@ -133,11 +133,11 @@ func (x *proving) dead(l lived, dir string, printed []byte, number int, when str
 		x.v.Unknown = l.stray.Error()
 	case number == 0:
 	case l.hung:
-		words = fmt.Sprintf("after a crash it acknowledged nothing for %v, and did not end", l.waited.Round(time.Second/10))
+		words = fmt.Sprintf("behind a crash it acknowledged nothing for %v, and did not end", l.waited.Round(time.Second/10))
 	case l.exit != nil && !l.acked:
-		words = fmt.Sprintf("after a crash it failed: %v", l.exit)
+		words = fmt.Sprintf("behind a crash it failed: %v", l.exit)
 	case l.exit != nil:
-		words = fmt.Sprintf("after a crash it went on, and failed: %v", l.exit)
+		words = fmt.Sprintf("behind a crash it went on, and failed: %v", l.exit)
 	}
 	if words == "" {
 		return

@@ -267,6 +267,18 @@ func replayModel(ctx context.Context, o crash.Options, f *crash.Failure, look st
 		w, policy, err = p.Workload(), holdfast.Unbuffered(), nil // a program has none
 		f.Targets, f.Loss = w.Targets(policy), w.Loss(policy)
 	}
+	if rule := f.Violation.Rule; p != nil && (rule == "again" || rule == "hang") { // it is run once more
+		var v *crash.Violation
+		err := withTree(o.Dir, f.Tree(), func(dir string) error {
+			before, err := p.Survey(ctx, dir)
+			if err != nil {
+				return err
+			}
+			_, v, err = p.RunAgain(ctx, dir, before)
+			return err
+		})
+		return v, err
+	}
 	if w != nil && err == nil { // else Replay says so
 		f.Read = readerOf(o.Dir, p, w, policy)
 	}
