@@ -74,7 +74,7 @@ func TestCutTakesWhatWasNotSynced(t *testing.T) {
 		}
 		cmd := exec.CommandContext(t.Context(), "sh", "-c", script)
 		cmd.Dir = dir
-		trace := newTrace(dir, nil)
+		trace := newTrace(dir, true, nil)
 		if f, err := underFault(t.Context(), cmd, dir, traced, nil, trace.meet); err != nil || f.exit != nil {
 			t.Fatal(err, f)
 		}

@@ -49,7 +49,7 @@ func (x *proving) livesAndCut(ctx context.Context, judge Judge, there Tree, cut 
 			return err
 		}
 		defer out.Close()
-		t := newTrace(dir, func() int64 {
+		t := newTrace(dir, x.Naming, func() int64 {
 			info, err := out.Stat()
 			if err != nil {
 				return 0
@@ -124,7 +124,9 @@ func (x *proving) explore(ctx context.Context, judge Judge, t *trace, printed []
 			}
 			tally, found, then, err := judge(dir, printed[:n])
 			last = max(last, int(tally.Acknowledged))
-			violation = found
+			if violation = found; found != nil {
+				x.v.Tally.Lost = max(1, tally.Lost)
+			}
 			if err == nil && found == nil {
 				next, left = x.from(then), tree
 			}

@@ -68,8 +68,8 @@ const (
 )
 
 // newTrace begins with what is there, which is on the disk.
-func newTrace(dir string, printed func() int64) *trace {
-	t := &trace{dir: dir, log: &Log{Sector: 512, Naming: true}, printed: printed, numbers: map[uint64]uint64{}, last: Root, names: map[Edit]uint64{},
+func newTrace(dir string, naming bool, printed func() int64) *trace {
+	t := &trace{dir: dir, log: &Log{Sector: 512, Naming: naming}, printed: printed, numbers: map[uint64]uint64{}, last: Root, names: map[Edit]uint64{},
 		open: map[uint64]*os.File{}, effects: map[int]effect{}, unseen: map[string]bool{}}
 	t.disk = newDisk(t.log, nil)
 	if info, err := os.Stat(dir); err == nil {
