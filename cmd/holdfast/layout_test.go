@@ -14,7 +14,6 @@ import (
 
 	"github.com/holdfast-go/holdfast/cmd/internal/cli"
 	"github.com/holdfast-go/holdfast/internal/isolate"
-	"github.com/holdfast-go/holdfast/internal/racetest"
 )
 
 // laidOut builds the command with its functions in another order, by a seed; 0 is the usual order.
@@ -51,7 +50,7 @@ func address(t *testing.T, program, function string) uint64 {
 // begins in the other half of a line of the CPU's cache. No word but same is said of the two.
 func TestWhereTheLinkerPutsItIsNoDifference(t *testing.T) {
 	isolate.Once(t)
-	if testing.Short() || racetest.Enabled || runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
+	if testing.Short() || raceEnabled || runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
 		t.Skip("it builds the command twice, and measures")
 	}
 	t.Parallel()

@@ -13,14 +13,14 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/crash/syscallfault"
-	"github.com/holdfast-go/holdfast/internal/racetest"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
 // needSupervisor skips a test of processes where their calls can't be supervised. Under the race
 // detector the supervisor's own tests are enough.
 func needSupervisor(t *testing.T) {
 	t.Parallel()
-	if racetest.Enabled {
+	if isolate.RaceEnabled {
 		t.Skip("the supervisor's own tests run under the race detector")
 	}
 	if why := CanSupervise(exec.Command("true")); why != "" {
