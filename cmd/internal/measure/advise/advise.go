@@ -44,7 +44,7 @@ func (a Advice) Sentence() string {
 
 // Lines returns the advice in two parts: the policy, and all else.
 func (a Advice) Lines() (policy, rest string) {
-	clauses := slices.DeleteFunc([]string{a.Costs, a.Loses, a.Nothing, a.Rule}, func(text string) bool { return text == "" })
+	clauses := slices.DeleteFunc([]string{a.Costs, a.Loses, a.Nothing}, func(text string) bool { return text == "" })
 	return a.Policy.String(), strings.Join(clauses, "; ")
 }
 
@@ -85,7 +85,7 @@ func Choose(groups []figure.Group) (a Advice, ok bool) {
 	case durable != nil && durable.worst() <= max(cheap, fastest.worst()):
 		chosen = durable
 	case bounded != nil && bounded.worst() <= max(dear, fastest.worst()):
-		chosen, rule = bounded, fmt.Sprintf("the rule: the cheapest of those measured that bound the loss by time, up to %.0fx", dear)
+		chosen, rule = bounded, "by rule, the cheapest here that bounds the loss by time"
 	case bounded == nil && anyBoundsTime(groups):
 		return Advice{}, false
 	}
@@ -110,6 +110,14 @@ func Choose(groups []figure.Group) (a Advice, ok bool) {
 }
 
 func losesNothing(p holdfast.Policy) bool { return p.Loss().Power.None() }
+
+// Missing says why there is no advice though there are policies to choose from, or is empty.
+func Missing(groups []figure.Group) string {
+	if _, ok := Choose(groups); ok || len(gather(groups)) < 2 || !anyBoundsTime(groups) {
+		return ""
+	}
+	return "no policy is advised: the trials were too short to show what a bound of the loss by time costs; a longer --time shows it"
+}
 
 // boundsTime reports whether a policy bounds by time what a power cut takes.
 func boundsTime(p holdfast.Policy) bool { return bounds(p) && p.Loss().Power.Time > 0 }

@@ -48,7 +48,7 @@ type Figures struct {
 type Noise struct {
 	// Floor is the least difference that has a verdict. For a sweep's cell it is the farther end of
 	// the interval of their ratio, for a study's arm the ratio itself. 0.02 is 2 %. It is absent where
-	// no cell has a twin, or the rounds are too few.
+	// no cell has a twin. Of rounds that are too few for an interval it is the gap of the worst.
 	Floor Number      `json:"floor"`
 	Most  Number      `json:"most"`              // how much the two differ at most: the farther end of the interval
 	Twin  result.Cell `json:"-"`                 // the cell that was run twice, under its second name
@@ -322,9 +322,10 @@ func floorOf(run indexed, twin result.Cell) Number {
 	if twin.Group != "" {
 		return Number(stat.Floor(result.Costs(run.Rounded(twin.Twin)), result.Costs(run.Rounded(twin.Name))))
 	}
-	c := stat.Compare(costsOf(run, twin.Twin), costsOf(run, twin.Name), 0, stat.Band)
+	a, again := costsOf(run, twin.Twin), costsOf(run, twin.Name)
+	c := stat.Compare(a, again, 0, stat.Band)
 	if !c.HasInterval() {
-		return absent
+		return Number(stat.Noise(a, again)) // of the worst round: gross differences have a word beyond it
 	}
 	return Number(math.Max(c.High, 1/c.Low) - 1)
 }

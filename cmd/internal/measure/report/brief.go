@@ -42,6 +42,8 @@ func (s sheet) brief(b *strings.Builder) {
 	}
 	if s.advised {
 		b.WriteString("\n" + s.briefAdvice())
+	} else if why := advise.Missing(s.Groups); why != "" {
+		b.WriteString("\n" + wrap(why, s.columns, indent))
 	}
 	b.WriteString("\n" + wrap("how sure: "+s.certainty().String(), s.columns, indent))
 	more := "--all shows intervals, CPU time, latencies and every doubt"
@@ -276,7 +278,7 @@ func (s sheet) briefAdvice() string {
 		loses += ", a process crash " + process.String()
 	}
 	var b strings.Builder
-	for i, line := range []string{"use  " + s.guess() + name, under + advise.GoLine(a.Policy), under + byName(a.Costs), under + loses, under + byName(a.Nothing)} {
+	for i, line := range []string{"use  " + s.guess() + name, under + advise.GoLine(a.Policy), under + byName(a.Costs), under + loses, under + byName(a.Nothing), under + a.Rule} {
 		if strings.TrimSpace(line) != "" {
 			line = wrap(strings.TrimLeft(line, " "), s.columns-len(under), "")
 			for _, part := range strings.Split(strings.TrimSuffix(line, "\n"), "\n") {

@@ -33,7 +33,7 @@ func ContrastBrief(w io.Writer, c figure.Contrast, columns int) error {
 			say(text)
 		}
 	}
-	t, left := changeTable(c)
+	t, left := briefChanges(c)
 	b.WriteString("\n" + strings.Join(fitted(t, width), "\n\n") + "\n")
 	if left > 0 {
 		say(fmt.Sprintf("and %s: --all", plural(left, "cell")))
@@ -127,8 +127,8 @@ func could(c figure.Contrast) string {
 	return text
 }
 
-// changeTable has the cells with a word first, and says how many it leaves out.
-func changeTable(c figure.Contrast) (t study.Table, left int) {
+// briefChanges has the cells with a word first, and says how many it leaves out.
+func briefChanges(c figure.Contrast) (t study.Table, left int) {
 	t = study.Table{Head: []string{"policy", "A", "B", "B/A", "interval", ""}}
 	if c.Cells[0].Cell.Group != "" {
 		t.Head[0] = "arm"
