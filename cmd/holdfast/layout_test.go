@@ -1,14 +1,13 @@
 package main
 
 import (
-	"debug/elf"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -30,20 +29,21 @@ func laidOut(t *testing.T, seed int) (program string) {
 // address returns where a function of a program begins.
 func address(t *testing.T, program, function string) uint64 {
 	t.Helper()
-	f, err := elf.Open(program)
+	text, err := exec.Command("go", "tool", "nm", program).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	symbols, err := f.Symbols()
-	if err != nil {
-		t.Fatal(err)
+	for line := range strings.Lines(string(text)) {
+		if fields := strings.Fields(line); len(fields) == 3 && fields[2] == function {
+			at, err := strconv.ParseUint(fields[0], 16, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return at
+		}
 	}
-	i := slices.IndexFunc(symbols, func(s elf.Symbol) bool { return s.Name == function })
-	if i < 0 {
-		t.Fatalf("%s has no function %s", program, function)
-	}
-	return symbols[i].Value
+	t.Fatalf("%s has no function %s", program, function)
+	return 0
 }
 
 // TestWhereTheLinkerPutsItIsNoDifference builds the command twice. In the second build the functions lie elsewhere, and Write

@@ -43,7 +43,7 @@ type consultation struct {
 
 // adviceTime is how long advise measures: less than a minute with all that is
 // around it.
-const adviceTime = 50 * time.Second
+const adviceTime = 45 * time.Second
 
 // usualRate is the rate at which periods are judged where the need names none.
 const usualRate = 1000
@@ -88,7 +88,7 @@ A need is terms joined by commas, such as loss<=1s,rate>=50k/s,p99<10ms:
 	f.BoolVar(&c.all, "all", false, "print every policy that was judged, and what the advice rests on")
 	f.Var(cli.Once("format", &c.export, parseAdviceFormat), "export", "print json instead of words")
 	f.VarP(cli.Once("file", &c.file, cli.NewLines("results.jsonl")), "output", "o", "keep what is measured in this new file (JSON Lines)")
-	f.Var(cli.Once("duration", &c.budget, cli.ParseTime(time.Second)), "time", "fit the measuring into this time (default: 50s)")
+	f.Var(cli.Once("duration", &c.budget, cli.ParseTime(time.Second)), "time", "fit the measuring into this time (default: 45s)")
 	run.SeedFlag(f, &c.seed)
 	c.where.TmpfsFlag(f)
 	cli.InGroup(f, "How to measure", "time", "seed", "allow-tmpfs")

@@ -116,7 +116,7 @@ func Missing(groups []figure.Group) string {
 	if _, ok := Choose(groups); ok || len(gather(groups)) < 2 || !anyBoundsTime(groups) {
 		return ""
 	}
-	return "no policy is advised: the trials were too short to show what a bound of the loss by time costs; a longer --time shows it"
+	return "no policy is advised: it is not known what a bound of the loss by time costs here; a longer --time shows it, on a machine that is not busy"
 }
 
 // boundsTime reports whether a policy bounds by time what a power cut takes.

@@ -48,7 +48,7 @@ type Figures struct {
 type Noise struct {
 	// Floor is the least difference that has a verdict. For a sweep's cell it is the farther end of
 	// the interval of their ratio, for a study's arm the ratio itself. 0.02 is 2 %. It is absent where
-	// no cell has a twin. Of rounds that are too few for an interval it is the gap of the worst.
+	// no cell has a twin, or the rounds are too few: then Most stands for it.
 	Floor Number      `json:"floor"`
 	Most  Number      `json:"most"`              // how much the two differ at most: the farther end of the interval
 	Twin  result.Cell `json:"-"`                 // the cell that was run twice, under its second name
@@ -322,10 +322,9 @@ func floorOf(run indexed, twin result.Cell) Number {
 	if twin.Group != "" {
 		return Number(stat.Floor(result.Costs(run.Rounded(twin.Twin)), result.Costs(run.Rounded(twin.Name))))
 	}
-	a, again := costsOf(run, twin.Twin), costsOf(run, twin.Name)
-	c := stat.Compare(a, again, 0, stat.Band)
+	c := stat.Compare(costsOf(run, twin.Twin), costsOf(run, twin.Name), 0, stat.Band)
 	if !c.HasInterval() {
-		return Number(stat.Noise(a, again)) // of the worst round: gross differences have a word beyond it
+		return absent
 	}
 	return Number(math.Max(c.High, 1/c.Low) - 1)
 }
@@ -365,8 +364,12 @@ func (f Figures) floorOfKind(c result.Cell) Number {
 		found := false
 		for _, n := range f.Noises {
 			if n.Twin.FileSystem == c.FileSystem && own(n) {
-				if found = true; !largest.Known() || !n.Floor.Known() || n.Floor > largest {
-					largest = n.Floor
+				floor := n.Floor
+				if !floor.Known() {
+					floor = n.Most // of few rounds: a gross difference may have a word beyond it
+				}
+				if found = true; !largest.Known() || !floor.Known() || floor > largest {
+					largest = floor
 				}
 			}
 		}

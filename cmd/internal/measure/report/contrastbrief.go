@@ -120,11 +120,19 @@ func could(c figure.Contrast) string {
 	if len(cells) == 0 {
 		return "no change could have been seen but a gross one: the rounds are too few, or too far apart"
 	}
-	text := fmt.Sprintf("could have seen: %.0f %% or more in half of the cells, %.0f %% in the best known", math.Ceil(100*stat.Quantile(cells, 0.5)), math.Ceil(100*slices.Min(cells)))
+	text := fmt.Sprintf("could have seen: %s or more in half of the cells, %s in the best known", change(stat.Quantile(cells, 0.5)), change(slices.Min(cells)))
 	if c.InMemory.Informs() {
-		text += fmt.Sprintf(", %.0f %% in all cells in memory together", math.Ceil(100*c.InMemory.Width()))
+		text += fmt.Sprintf(", %s in all cells in memory together", change(c.InMemory.Width()))
 	}
 	return text
+}
+
+// change writes a difference: 12 %, or from the double on 2.3x.
+func change(by float64) string {
+	if by >= 1 {
+		return fmt.Sprintf("%.1fx", math.Ceil(10*(1+by))/10)
+	}
+	return fmt.Sprintf("%.0f %%", math.Ceil(100*by))
 }
 
 // briefChanges has the cells with a word first, and says how many it leaves out.

@@ -93,10 +93,10 @@ func downTo2(x float64) string {
 	return strconv.FormatFloat(math.Floor(x/unit*(1+1e-12))*unit, 'f', max(0, -int(math.Round(math.Log10(unit)))), 64)
 }
 
-// mostWidth is the widest interval that says anything to a reader: up to a factor of ten on both sides.
-const mostWidth = 100
+// mostWidth is how far the ends of an interval are apart that says anything to a reader, as a factor.
+const mostWidth = 10
 
-// Informs reports whether the interval says anything to a reader: it is there, and its ends are no more than a factor of a hundred apart.
+// Informs reports whether the interval says anything to a reader: it is there, and its ends are no more than a factor of ten apart.
 func (c Comparison) Informs() bool { return c.HasInterval() && c.High <= mostWidth*c.Low }
 
 // HasInterval reports whether Low, High and Confidence say anything. Fewer than

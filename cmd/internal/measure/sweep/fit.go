@@ -23,9 +23,8 @@ const (
 
 	// A trial writes at most trialMost, so that the kernel has no reason to
 	// start writing back in the middle of it. Where Writes do not wait for
-	// the disk, it writes at least trialLeast, many times the usual buffers, or turnLeast in each of some turns.
-	trialLeast = 4 << 20
-	turnLeast  = 2 << 20
+	// the disk, it writes at least trialLeast, or in each of its turns, many times the usual buffers.
+	trialLeast = 2 << 20
 	trialMost  = int64(study.MaxRecord)
 
 	// A run of the default time writes at most runMost, the memory that is prepared for
@@ -202,7 +201,10 @@ func (f fitting) into(budget time.Duration) fitting {
 	return fit
 }
 
-// verdictRounds is the least number of rounds from which a difference can be called
+// slackRounds are planned beyond those of a verdict: a run that is slower than its calibration still has these.
+const slackRounds = 1
+
+// verdictRounds is the least number of rounds to plan so that a difference can be called
 // proven in every group of cells that are compared.
 func (f fitting) verdictRounds() int {
 	groups := map[Workload]int{} // without what the cells of a group differ in
@@ -215,7 +217,7 @@ func (f fitting) verdictRounds() int {
 		groups[w]++
 		rounds = max(rounds, stat.GroupRounds(groups[w]))
 	}
-	return rounds
+	return rounds + slackRounds
 }
 
 // try finds the longest trials, though not shorter than least, with which the
@@ -287,7 +289,7 @@ func most(g *trial.WorkDir, c study.Choice, loads []Workload) int64 {
 		rounds = float64(c.Rounds)
 	}
 	each = int64(float64(all) / float64(max(1, each)) / (rounds + 2))
-	each = max(turnLeast, min(trialMost, each))
+	each = max(trialLeast, min(trialMost, each))
 	if g == nil {
 		return each
 	}
@@ -332,11 +334,8 @@ func (f fitting) alone(i int, t time.Duration) int64 {
 	w := f.loads[i]
 	n := int64(float64(t) / max(f.rates[i].perRecord, 1))
 	least, most := int64(trialLeast), f.most
-	switch {
-	case w.inSmallTurns():
-		least, most = min(turnLeast, most)/int64(w.Turns), most/int64(w.Turns)
-	case w.Turns > 0:
-		least = turnLeast
+	if w.inSmallTurns() {
+		least, most = min(least, most)/int64(w.Turns), most/int64(w.Turns)
 	}
 	n = min(n, most/w.RecordBytes)
 	n = max(n, w.least(least))

@@ -292,6 +292,9 @@ func Cell(c result.Cell, estimate time.Duration, counting trial.Counting) trial.
 		Policy: c.Policy, RecordBytes: c.RecordBytes, Writers: c.Writers, Records: c.Records, Stride: c.LatencyStride,
 		Rate: c.Rate, Cache: c.Cache, Empty: c.Empty, Steady: c.Steady, Longest: c.Longest, Turns: c.Turns, Control: c.Control,
 	}
+	if c.Every > 0 {
+		a.Settle = pacedSettle
+	}
 	run := func(ctx context.Context, g *trial.WorkDir, warmUp bool) (result.Measurement, error) {
 		a := a
 		if warmUp {

@@ -47,6 +47,10 @@ type Append struct {
 	// writes again as soon as Write returns.
 	Rate float64
 
+	// Settle is how long the service times of an open loop are not counted: the first Writes to a file take longer, and a short
+	// trial would have more of them than a long one.
+	Settle time.Duration
+
 	// Cache is the state of the page cache that is asked for, empty for a new file.
 	Cache result.Cache
 
@@ -227,6 +231,7 @@ type workers struct {
 	forget  func() bool
 	ctx     context.Context
 	open    bool        // an open loop
+	settle  time.Duration
 	steady  *steadiness // nil unless it is waited for
 	oldest  time.Duration
 	step    time.Duration // of the clock, in the cell that writes nowhere
@@ -254,7 +259,7 @@ type worker struct {
 }
 
 func (a Append) newWorkers(ctx context.Context, g *WorkDir) *workers {
-	c := &workers{begin: make(chan begin), ctx: ctx, open: a.Rate > 0}
+	c := &workers{begin: make(chan begin), ctx: ctx, open: a.Rate > 0, settle: a.Settle}
 	if a.Steady {
 		c.steady = &steadiness{memory: dirtyMemory(g.observer), longest: a.Longest}
 	}
