@@ -56,9 +56,14 @@ func (s sheet) costAgainstLoss(need needs) []page.Section {
 		if !slices.ContainsFunc(d.Rows, func(r chart.Row) bool { return r.Points[0].Series == 1 }) {
 			d.Series = d.Series[:1]
 		}
-		if slim := d.SVG(); slim != "" {
+		const mostBroad = 4 // of a run with hundreds of loads, the others have one form
+		switch slim := d.SVG(); {
+		case slim == "":
+		case len(pictures) < mostBroad:
 			d.Beside = true
 			pictures = append(pictures, page.Chart{Title: title(g.Load), Picture: d.SVG(), Slim: withoutKeys(slim)})
+		default:
+			pictures = append(pictures, page.Chart{Title: title(g.Load), Picture: slim})
 		}
 	}
 	if len(pictures) == 0 {
@@ -108,9 +113,11 @@ func (s sheet) tiles() []page.Tile {
 
 // policiesPage is the table of the terminal's answer, with what is lost when the process dies.
 func (s sheet) policiesPage() (sections []page.Section) {
-	for _, t := range s.briefTables() {
+	const most = 4 // of a run with hundreds of loads, the first
+	tables := s.briefTables()
+	for _, t := range tables[:min(most, len(tables))] {
 		section := page.Section{Title: "Policies, by what a power cut takes", Notes: t.Notes}
-		if len(s.briefTables()) > 1 {
+		if len(tables) > 1 {
 			section.Title += ": " + title(t.loads[0])
 		}
 		table := page.Table{Name: section.Title, Head: slices.Insert(slices.Clone(t.Head), 2, "lost when the process dies")}
