@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/report"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
 // plantedStudy is a run of the study lines in which only the two published modes
@@ -211,6 +212,7 @@ func studied(s study.Study, missing map[string]string) result.Run {
 // TestStudiesFitATerminal: their tables are to be read without a line breaking, on one
 // file system and on several.
 func TestStudiesFitATerminal(t *testing.T) {
+	isolate.Once(t)
 	const terminal = 100
 	for _, s := range lab.Studies() {
 		one := func(*testing.T, int) result.Run { return studied(s, nil) }
@@ -250,6 +252,7 @@ func TestReasonsAreSaidOnce(t *testing.T) {
 // TestStudiesBeginWithTheirAnswer: without --all each has at most 30 lines. They are what was
 // learnt, the first table of this machine, and how to see the rest.
 func TestStudiesBeginWithTheirAnswer(t *testing.T) {
+	isolate.Once(t)
 	for _, s := range lab.Studies() {
 		run := studied(s, nil)
 		var b strings.Builder
@@ -279,6 +282,7 @@ func TestStudiesBeginWithTheirAnswer(t *testing.T) {
 
 // TestStudiesFitNarrowTerminals: no line is wider, but for words and cells that can't be broken.
 func TestStudiesFitNarrowTerminals(t *testing.T) {
+	isolate.Once(t)
 	for _, of := range lab.Studies() {
 		run := studied(of, nil)
 		for _, width := range []int{60, 80, 100} {
