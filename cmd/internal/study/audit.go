@@ -358,5 +358,7 @@ func (a *audit) print(w io.Writer, dir string, facts []machine.Fact, judged []st
 	if a.export != "" {
 		return report.WriteAudit(w, all, a.export, 0, true)
 	}
-	return cli.WriteLocal(w, func(text io.Writer) error { return report.WriteAudit(text, all, "", cli.Columns(w), a.whole || len(a.claims) > 0) })
+	return cli.WriteLocal(w, func(text io.Writer) error {
+		return report.WriteAudit(text, all, "", cli.Columns(w), a.whole || len(a.claims) > 0)
+	})
 }
