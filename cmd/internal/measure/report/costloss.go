@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -57,13 +56,12 @@ func (s sheet) costAgainstLoss(need needs) []page.Section {
 			d.Series = d.Series[:1]
 		}
 		const mostBroad = 4 // of a run with hundreds of loads, the others have one form
-		switch slim := d.SVG(); {
-		case slim == "":
-		case len(pictures) < mostBroad:
-			d.Beside = true
-			pictures = append(pictures, page.Chart{Title: title(g.Load), Picture: d.SVG(), Slim: withoutKeys(slim)})
-		default:
-			pictures = append(pictures, page.Chart{Title: title(g.Load), Picture: slim})
+		slim := withoutKeys(d).SVG()
+		if d.Beside = len(pictures) < mostBroad; !d.Beside {
+			slim = ""
+		}
+		if picture := d.SVG(); picture != "" {
+			pictures = append(pictures, page.Chart{Title: title(g.Load), Picture: picture, Slim: slim})
 		}
 	}
 	if len(pictures) == 0 {
@@ -77,9 +75,16 @@ func (s sheet) costAgainstLoss(need needs) []page.Section {
 	return []page.Section{{Title: "Cost against loss", Switch: "the load", Charts: pictures}}
 }
 
-// withoutKeys makes a picture whose dots are not looked up: of two forms of one picture only one is.
-func withoutKeys(picture string) string {
-	return regexp.MustCompile(` data-(key|label)="[^"]*"`).ReplaceAllString(picture, "")
+// withoutKeys returns a picture whose dots are not looked up: of two forms of one picture only one is.
+func withoutKeys(d chart.Dots) chart.Dots {
+	d.Rows = slices.Clone(d.Rows)
+	for i, r := range d.Rows {
+		d.Rows[i].Points = slices.Clone(r.Points)
+		for n := range r.Points {
+			d.Rows[i].Points[n].Key = ""
+		}
+	}
+	return d
 }
 
 // tiles are the figures of the advice.
