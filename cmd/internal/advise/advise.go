@@ -38,6 +38,7 @@ type consultation struct {
 	writers int
 	goLine  bool
 	all     bool
+	explain bool
 	export  string
 }
 
@@ -75,7 +76,12 @@ A need is terms joined by commas, such as loss<=1s,rate>=50k/s,p99<10ms:
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if c.explain {
+				return c.explainSettings(cmd, args)
+			}
+			return c.run(cmd, args)
+		},
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
@@ -86,7 +92,9 @@ A need is terms joined by commas, such as loss<=1s,rate>=50k/s,p99<10ms:
 	c.where.DirFlag(f)
 	f.BoolVar(&c.goLine, "go", false, "print the line of Go to paste, and nothing else")
 	f.BoolVar(&c.all, "all", false, "print every policy that was judged, and what the advice rests on")
-	f.Var(cli.Once("format", &c.export, parseAdviceFormat), "export", "print json instead of words")
+	f.Var(cli.Once("format", &c.export, parseAdviceFormat), "export", "print this instead of words: json, openmetrics")
+	f.BoolVar(&c.explain, "explain", false, "show the settings of the program of --for: what each loses, and costs here")
+	cli.InGroup(f, "What is shown", "go", "all", "export", "explain")
 	f.VarP(cli.Once("file", &c.file, cli.NewLines("results.jsonl")), "output", "o", "keep what is measured in this new file (JSON Lines)")
 	f.Var(cli.Once("duration", &c.budget, cli.ParseTime(time.Second)), "time", "fit the measuring into this time (default: 45s)")
 	run.SeedFlag(f, &c.seed)
@@ -101,9 +109,12 @@ func forPrograms() string {
 	return strings.Join(names[:3], ", ") + ",\n" + strings.Join(names[3:6], ", ") + ",\n" + strings.Join(names[6:], ", ")
 }
 
+// openMetrics is what node_exporter reads of a text file.
+const openMetrics = "openmetrics"
+
 func parseAdviceFormat(text string) (string, error) {
-	if text != "json" {
-		return "", fmt.Errorf("%q is not a form of advice; use json, or leave it out for words", text)
+	if text != "json" && text != openMetrics {
+		return "", fmt.Errorf("%q is not a form of advice; use json or openmetrics, or leave it out for words", text)
 	}
 	return text, nil
 }
@@ -312,6 +323,8 @@ func (c *consultation) print(w io.Writer, r advise.Recommendation) error {
 	case c.goLine:
 		_, err := fmt.Fprintln(w, "w, err := "+advise.GoLine(r.Advised.Policy))
 		return err
+	case c.export == openMetrics:
+		return r.OpenMetrics(w, c.program.Name)
 	case c.export != "":
 		return r.JSON(w)
 	}

@@ -63,7 +63,7 @@ or damaged, and a host of --expect that has none, is listed; the others go on.`,
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.Var(cli.Once("file", &c.expect, cli.Given), "expect", "list the hosts of this file that have no results: names, parted by\nspaces or lines; - is the standard input")
+	f.Var(cli.Once("file", &c.expect, cli.Given), "expect", "list the hosts of this file that have no results: names, separated by\nspaces or lines; - is the standard input")
 	f.Var(cli.Once("percent", &c.threshold, cli.ParseShare("threshold")), "threshold", "the least slowdown of an outlier (default: 25%)")
 	f.BoolVar(&c.all, "all", false, "print every host, and how it is judged; without it the answer, in at\nmost 30 lines")
 	f.VarP(cli.Once("file", &c.output, cli.NewFile), "output", "o", "write an HTML page, or what is exported, to this new file")
@@ -134,7 +134,7 @@ func names(all []string) string {
 
 // expected reads the names of --expect, if it is given.
 func (c *command) expected(stdin io.Reader) ([]string, error) {
-	const hint = "the file has the names of hosts, parted by spaces or lines"
+	const hint = "the file has the names of hosts, separated by spaces or lines"
 	if c.expect == "" {
 		return nil, nil
 	}

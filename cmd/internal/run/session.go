@@ -292,7 +292,7 @@ func endText(e result.End, plan result.Plan) string {
 	}
 	width := ""
 	if e.Width > 0 {
-		width = fmt.Sprintf("; the ratio that is known worst is known to ±%.1f %%", e.Width*100)
+		width = fmt.Sprintf("; the least certain ratio is known to ±%.1f %%", e.Width*100)
 	}
 	switch {
 	case e.State == result.OutOfTime:
@@ -502,7 +502,7 @@ func firstFigures(run result.Run) string {
 	if cheapest.Name == dearest.Name {
 		return ""
 	}
-	return fmt.Sprintf("first figures, of one short trial each: a record takes from %s (%v) to %s (%v), %s",
+	return fmt.Sprintf("first figures, of one short trial each: from %s (%v) to %s (%v) a record, %s",
 		study.Duration(least), cheapest.Policy, study.Duration(most), dearest.Policy, cli.CountText(int64(load.Writers), "writer"))
 }
 

@@ -165,9 +165,12 @@ func (s sheet) briefTable(groups []figure.Group) briefTable {
 		if groups[0].Open() {
 			took = r.Net.Service
 		}
-		row := []string{mark + advise.Name(r.Cell.Policy), lossText(r.Cell.Policy.Loss().Power), nanoseconds(took.Median)}
+		row := []string{mark + advise.Name(r.Cell.Policy), lossText(r.Cell.Policy.Loss().Power), positive(took.Median)}
 		for _, g := range groups {
 			text, of := s.briefCost(g, r.Cell.Policy)
+			if text == none {
+				of = ""
+			}
 			for _, m := range strings.Split(of, "") {
 				marks[m] = true
 			}
@@ -177,6 +180,14 @@ func (s sheet) briefTable(groups []figure.Group) briefTable {
 	}
 	t.Notes = s.briefNotes(groups, marks)
 	return t
+}
+
+// positive writes a time. What is left of it without what measuring takes may be nothing on a busy machine.
+func positive(x float64) string {
+	if !(x > 0) {
+		return none
+	}
+	return nanoseconds(x)
 }
 
 // lossText is a bound's own text, a little shorter.
