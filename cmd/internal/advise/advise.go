@@ -149,6 +149,11 @@ func (c *consultation) run(cmd *cobra.Command, args []string) error {
 				return err
 			}
 		}
+		if len(loads) > 1 && !c.all { // all says it itself
+			if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%v:\n", load); err != nil {
+				return err
+			}
+		}
 		if err := c.print(cmd.OutOrStdout(), r); err != nil {
 			return err
 		}

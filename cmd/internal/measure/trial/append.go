@@ -230,7 +230,7 @@ type workers struct {
 	stopped atomic.Bool // by the context, or because the throughput is steady
 	forget  func() bool
 	ctx     context.Context
-	open    bool        // an open loop
+	open    bool // an open loop
 	settle  time.Duration
 	steady  *steadiness // nil unless it is waited for
 	oldest  time.Duration
