@@ -46,6 +46,9 @@ func (s sheet) brief(b *strings.Builder) {
 		b.WriteString("\n" + wrap(why, s.columns, indent))
 	}
 	b.WriteString("\n" + wrap("how sure: "+s.certainty().String(), s.columns, indent))
+	if s.advised && s.advice.Policy.Sync.Mode != holdfast.SyncNever && machine.Get(s.Run.Header.Machine, "journal").Value == "none" {
+		b.WriteString(wrap("caution: the file system has no journal: a crash may take the name of a file whose bytes are durable", s.columns, indent))
+	}
 	more := "--all shows intervals, CPU time, latencies and every doubt"
 	if len(tables) > 1 {
 		more += ", and " + plural(len(tables)-1, "more table")

@@ -109,6 +109,20 @@ func TestHowSure(t *testing.T) {
 	}
 }
 
+// TestAFileSystemWithoutAJournalIsNamed: where the advice is of a policy that syncs.
+func TestAFileSystemWithoutAJournalIsNamed(t *testing.T) {
+	for _, of := range []struct {
+		run  result.Run
+		fact string
+		want bool
+	}{{paced(t, 10), "none", true}, {paced(t, 10), "journal", false}, {planted(t, 10), "none", false}} {
+		of.run.Header.Machine = append(of.run.Header.Machine, machine.Fact{Name: "journal", Value: of.fact})
+		if shown := brief(t, of.run, 80); strings.Contains(shown, "\ncaution: the file system has no journal") != of.want {
+			t.Errorf("journal %s:\n%s", of.fact, shown)
+		}
+	}
+}
+
 // TestABoundedLossStandsBetween: the order is by time, then by amount.
 func TestABoundedLossStandsBetween(t *testing.T) {
 	run := planted(t, 10)
