@@ -17,7 +17,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
-	"github.com/holdfast-go/holdfast/internal/racetest"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
 // openers are Create and Append, for what they have in common.
@@ -251,7 +251,7 @@ func TestNewStartsNoTimer(t *testing.T) {
 
 // TestWriteAllocatesNothing counts allocations of each Write in steady state.
 func TestWriteAllocatesNothing(t *testing.T) {
-	if racetest.Enabled {
+	if isolate.RaceEnabled {
 		t.Skip("the race detector allocates")
 	}
 	for _, text := range contractPolicies {
@@ -268,7 +268,7 @@ func TestWriteAllocatesNothing(t *testing.T) {
 				if w, _ := holdfast.ParsePolicy(text); w.Loss().Power.None() {
 					runs = 50
 				}
-				if n := racetest.Least(0, func() float64 { return testing.AllocsPerRun(runs, write) }); n != 0 {
+				if n := isolate.Least(0, func() float64 { return testing.AllocsPerRun(runs, write) }); n != 0 {
 					t.Errorf("%s allocates %v times", name, n)
 				}
 			}
@@ -287,14 +287,14 @@ func TestWriteAllocatesNothing(t *testing.T) {
 
 // TestShortLifeTakesLittleMemory: histograms and a large buffer are for files that need them.
 func TestShortLifeTakesLittleMemory(t *testing.T) {
-	if racetest.Enabled {
+	if isolate.RaceEnabled {
 		t.Skip("the race detector allocates")
 	}
 	check := func(what string, most float64, life func(w *holdfast.Writer)) {
 		t.Helper()
 		for _, text := range []string{"buffer=0,sync=never", "buffer=64MiB,flush=1s,sync=never"} {
 			path, p := filepath.Join(t.TempDir(), "file"), mustParse(t, text)
-			if n := racetest.Least(most, func() float64 {
+			if n := isolate.Least(most, func() float64 {
 				const lives = 50
 				var before, after runtime.MemStats
 				runtime.ReadMemStats(&before)

@@ -20,7 +20,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
-	"github.com/holdfast-go/holdfast/internal/racetest"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
 var (
@@ -90,7 +90,7 @@ func TestExplore(t *testing.T) {
 	switch {
 	case *exploreLimit > 0:
 		limit = *exploreLimit
-	case racetest.Enabled: // one goroutine at a time runs
+	case isolate.RaceEnabled: // one goroutine at a time runs
 		limit = 30
 	case testing.Short():
 		limit = 100

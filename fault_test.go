@@ -26,7 +26,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
 	"github.com/holdfast-go/holdfast/internal/isolate"
 	"github.com/holdfast-go/holdfast/internal/policies"
-	"github.com/holdfast-go/holdfast/internal/racetest"
 )
 
 var (
@@ -217,7 +216,7 @@ func runFaultRounds(t *testing.T, policy string) {
 		f := plain.check(t)
 		for _, kind := range faultKinds[:len(faultKinds)-1] {
 			every := 1
-			if racetest.Enabled { // goroutines meet in the same places at each
+			if isolate.RaceEnabled { // goroutines meet in the same places at each
 				every += f.Count(kind.op) / 3
 			}
 			for n := 1; n <= f.Count(kind.op); n += every {

@@ -17,8 +17,6 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/isolate"
-	"github.com/holdfast-go/holdfast/internal/panictest"
-	"github.com/holdfast-go/holdfast/internal/racetest"
 )
 
 // panicking is a file that panics, or ends the goroutine, in one of its methods.
@@ -89,12 +87,12 @@ func checkPoisoned(t *testing.T, w *holdfast.Writer, cause string) {
 		if name == "Close" {
 			continue
 		}
-		if again, _, err := panictest.Caught(call); again != nil || err == nil || !strings.Contains(err.Error(), cause) && !errors.Is(err, holdfast.ErrClosed) {
+		if again, _, err := isolate.Caught(call); again != nil || err == nil || !strings.Contains(err.Error(), cause) && !errors.Is(err, holdfast.ErrClosed) {
 			t.Errorf("later, %s: %v, panic %v; want an error that names %q", name, err, again, cause)
 		}
 	}
 	for range 2 {
-		if again, _, err := panictest.Caught(w.Close); again != nil || err == nil || !strings.Contains(err.Error(), cause) {
+		if again, _, err := isolate.Caught(w.Close); again != nil || err == nil || !strings.Contains(err.Error(), cause) {
 			t.Errorf("Close: %v, panic %v; want an error that names %q", err, again, cause)
 		}
 	}
@@ -109,7 +107,7 @@ func TestPanicOfTheFilePoisonsTheWriter(t *testing.T) {
 	} {
 		for j, method := range []string{"Write", "Sync", "Close"} {
 			for _, exits := range []bool{false, true} {
-				if racetest.Enabled && exits != ((i+j)%2 == 0) { // goroutines meet in the same places either way
+				if isolate.RaceEnabled && exits != ((i+j)%2 == 0) { // goroutines meet in the same places either way
 					continue
 				}
 				for name := range callsOf(nil) {
@@ -125,7 +123,7 @@ func TestPanicOfTheFilePoisonsTheWriter(t *testing.T) {
 						}
 						call := callsOf(w)[name]
 						for range 2000 { // fills memory
-							cause, exited, err := panictest.Caught(call)
+							cause, exited, err := isolate.Caught(call)
 							switch {
 							case cause != nil && cause != errBoom:
 								t.Fatalf("%s, %s of the file panics: %s panics with %v", policy, method, name, cause)
@@ -144,7 +142,7 @@ func TestPanicOfTheFilePoisonsTheWriter(t *testing.T) {
 							}
 						}
 						// This call does not reach that method.
-						panictest.Caught(w.Close)
+						isolate.Caught(w.Close)
 						if file.closed != 1 {
 							t.Errorf("%s, %s: the file was closed %d times", policy, name, file.closed)
 						}
@@ -171,7 +169,7 @@ func TestPanicIsErrPanickedAndItsCause(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		panictest.Caught(func() error { _, err := w.Write([]byte("x")); return err })
+		isolate.Caught(func() error { _, err := w.Write([]byte("x")); return err })
 		_, writeErr := w.Write([]byte("x"))
 		for name, err := range map[string]error{"Write": writeErr, "Sync": w.Sync(), "Err": w.Err(), "Close": w.Close()} {
 			var path *fs.PathError
@@ -199,7 +197,7 @@ func TestCloseContextSurvivesTheEndOfItsGoroutine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if cause, _, err := panictest.Caught(func() error { return w.CloseContext(context.Background()) }); cause != errBoom {
+	if cause, _, err := isolate.Caught(func() error { return w.CloseContext(context.Background()) }); cause != errBoom {
 		t.Errorf("CloseContext without an end = %v, panic %v", err, cause)
 	}
 }
@@ -221,7 +219,7 @@ func TestPanicInACommitIsAnErrorForThoseThatJoined(t *testing.T) {
 			var group sync.WaitGroup
 			for range writers {
 				group.Go(func() {
-					cause, _, err := panictest.Caught(func() error { _, err := w.Write([]byte("record")); return err })
+					cause, _, err := isolate.Caught(func() error { _, err := w.Write([]byte("record")); return err })
 					mu.Lock()
 					defer mu.Unlock()
 					switch {
@@ -253,7 +251,7 @@ func TestPanicInASyncLeavesWhatWasAccepted(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.Write([]byte("first "))
-		if cause, _, _ := panictest.Caught(w.Sync); cause != errBoom {
+		if cause, _, _ := isolate.Caught(w.Sync); cause != errBoom {
 			t.Fatalf("Sync panics with %v", cause)
 		}
 		if err := w.Close(); !errors.Is(err, errBoom) {
@@ -285,7 +283,7 @@ func TestPanicOfAReaderIsNotTheWriters(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if cause, _, _ := panictest.Caught(func() error { _, err := w.ReadFrom(&panickingReader{left: 2}); return err }); cause != errBoom {
+			if cause, _, _ := isolate.Caught(func() error { _, err := w.ReadFrom(&panickingReader{left: 2}); return err }); cause != errBoom {
 				t.Fatalf("ReadFrom panics with %v", cause)
 			}
 			if _, err := w.WriteString("end"); err != nil {

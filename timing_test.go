@@ -15,7 +15,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
-	"github.com/holdfast-go/holdfast/internal/panictest"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
 // starts returns when calls of one kind started, counted from a time.
@@ -330,7 +330,7 @@ func TestClocksStandStillBehindAFinalFailure(t *testing.T) {
 			if _, err := w.Enqueue([]byte("record")); err != nil {
 				t.Fatal(err)
 			}
-			go panictest.Caught(func() error { return call(w) })
+			go isolate.Caught(func() error { return call(w) })
 			synctest.Wait()
 			if _, err := w.Enqueue([]byte("record")); err != nil {
 				t.Fatal(err)

@@ -6,12 +6,12 @@ import (
 	"testing"
 
 	"github.com/holdfast-go/holdfast/filecopy"
-	"github.com/holdfast-go/holdfast/internal/racetest"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
 // The result, three names and the file's own state: its buffer is used again.
 func TestASmallCopyAllocatesLittle(t *testing.T) {
-	if racetest.Enabled {
+	if isolate.RaceEnabled {
 		t.Skip("the race detector allocates")
 	}
 	dir := t.TempDir()
@@ -27,7 +27,7 @@ func TestASmallCopyAllocatesLittle(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if n := racetest.Least(5, func() float64 { return testing.AllocsPerRun(100, copied) }); n > 5 {
+	if n := isolate.Least(5, func() float64 { return testing.AllocsPerRun(100, copied) }); n > 5 {
 		t.Errorf("%v allocations, with one by Remove", n)
 	}
 }

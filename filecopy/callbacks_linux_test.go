@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/holdfast-go/holdfast/internal/panictest"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
 func openDescriptors(t *testing.T) int {
@@ -44,7 +44,7 @@ func TestPanicOfACallbackIsTheCallers(t *testing.T) {
 				}
 			}
 			open := openDescriptors(t)
-			cause, _, err := panictest.Caught(func() error {
+			cause, _, err := isolate.Caught(func() error {
 				_, err := All(context.Background(), func(yield func(string, string) bool) { yield(to, from) }, o)
 				return err
 			})
@@ -52,7 +52,7 @@ func TestPanicOfACallbackIsTheCallers(t *testing.T) {
 				t.Errorf("All: %v, and it panicked with %v", err, cause)
 			}
 			one := filepath.Join(filepath.Dir(from), "one")
-			cause, _, err = panictest.Caught(func() error {
+			cause, _, err = isolate.Caught(func() error {
 				_, err := File(context.Background(), one, filepath.Join(from, "0"), o)
 				return err
 			})
@@ -85,7 +85,7 @@ func TestCallbackMayEndItsGoroutine(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, o := range []Options{{Each: func(Result) { runtime.Goexit() }}, {Progress: func(Progress) { runtime.Goexit() }}} {
-		if cause, exited, err := panictest.Caught(func() error {
+		if cause, exited, err := isolate.Caught(func() error {
 			_, err := File(context.Background(), from+".copy", from, o)
 			return err
 		}); !exited {
@@ -102,7 +102,7 @@ func TestPanicOfThePairsLeavesNoDescriptor(t *testing.T) {
 		t.Fatal(err)
 	}
 	open := openDescriptors(t)
-	cause, _, err := panictest.Caught(func() error {
+	cause, _, err := isolate.Caught(func() error {
 		_, err := All(context.Background(), func(yield func(string, string) bool) {
 			yield(from+".copy", from)
 			panic("boom")

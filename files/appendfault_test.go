@@ -527,6 +527,32 @@ func (d lateDisk) Rename(dir int, from, to sys.Name) error {
 	return d.Disk.Rename(dir, from, to)
 }
 
+// slowDisk is a disk whose syncs of a file return some time after they have had their effect.
+type slowDisk struct{ *fault.Disk }
+
+func (d slowDisk) Datasync(fd int) error {
+	defer time.Sleep(time.Second)
+	return d.Disk.Datasync(fd)
+}
+
+// TestSyncThatOutlastsAReplacementTellsWhoTookTheName replaces a file while a sync of it runs: the
+// sync finds it without a name, which this process has taken.
+func TestSyncThatOutlastsAReplacementTellsWhoTookTheName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newSet(slowDisk{fault.NewDisk()}, files.Options{Policy: holdfast.Periodic(time.Millisecond)})
+		mustAppend(t, f, "/log", "old")
+		time.Sleep(500 * time.Millisecond)
+		if _, err := f.WriteFile(noContext, "/log", []byte("new "), files.Replace); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Second)
+		mustAppend(t, f, "/log", "and on")
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestSyncBesideARenameTellsWhoTookTheName lets a sync find that a file has lost its name,
 // before the rename of this process that took it has returned.
 func TestSyncBesideARenameTellsWhoTookTheName(t *testing.T) {

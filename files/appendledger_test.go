@@ -20,7 +20,6 @@ import (
 	"github.com/holdfast-go/holdfast/files"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
 	"github.com/holdfast-go/holdfast/internal/isolate"
-	"github.com/holdfast-go/holdfast/internal/racetest"
 )
 
 // A ledger is what calls returned to one goroutine for the paths that only it appends to.
@@ -47,7 +46,7 @@ func TestFilesKeepTheirWordOnADiskThatFails(t *testing.T) {
 	isolate.Once(t, isolate.Ordinary)
 	policies := append(appendPolicies(), holdfast.Policy{Buffer: 200, FlushEvery: 20 * time.Millisecond, Sync: holdfast.SyncEvery(50 * time.Millisecond)})
 	seeds := *ledgerSeeds
-	if racetest.Enabled {
+	if isolate.RaceEnabled {
 		seeds = min(seeds, 4)
 	}
 	for _, p := range policies {

@@ -12,11 +12,11 @@ import (
 	"testing"
 
 	"github.com/holdfast-go/holdfast/files"
-	"github.com/holdfast-go/holdfast/internal/racetest"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
 func TestFilesAllocateLittle(t *testing.T) {
-	if racetest.Enabled {
+	if isolate.RaceEnabled {
 		t.Skip("the race detector allocates")
 	}
 	f, err := files.New(files.Options{})
@@ -47,7 +47,7 @@ func TestFilesAllocateLittle(t *testing.T) {
 		}
 		write()
 		var a, b float64
-		if racetest.Least(1, func() float64 {
+		if isolate.Least(1, func() float64 {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			write()
@@ -67,7 +67,7 @@ func TestFilesAllocateLittle(t *testing.T) {
 // TestOneFileMoreTakesItsResultAlone counts the bytes that a Set and its WriteAll allocate, for some
 // files and for many. The difference is the results: 48 bytes a file, and what the allocator adds.
 func TestOneFileMoreTakesItsResultAlone(t *testing.T) {
-	if racetest.Enabled || strconv.IntSize < 64 {
+	if isolate.RaceEnabled || strconv.IntSize < 64 {
 		t.Skip("the race detector allocates, and results are shorter on 32-bit systems")
 	}
 	dir, data := t.TempDir(), []byte("Hello World\n")
@@ -96,13 +96,13 @@ func TestOneFileMoreTakesItsResultAlone(t *testing.T) {
 		return float64(after.TotalAlloc - before.TotalAlloc)
 	}
 	const few, many, most = 1113, 3353, 50 // these fill whole chunks
-	if each := racetest.Least(most, func() float64 { return (write(many) - write(few)) / (many - few) }); each > most {
+	if each := isolate.Least(most, func() float64 { return (write(many) - write(few)) / (many - few) }); each > most {
 		t.Errorf("one file more takes %.1f bytes, want %d at most", each, most)
 	}
 }
 
 func TestWriteAllocatesLittle(t *testing.T) {
-	if racetest.Enabled {
+	if isolate.RaceEnabled {
 		t.Skip("the race detector allocates")
 	}
 	f, err := files.New(files.Options{})
@@ -116,13 +116,13 @@ func TestWriteAllocatesLittle(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if allocs := racetest.Least(2, func() float64 { return testing.AllocsPerRun(100, write) }); allocs > 2 {
+	if allocs := isolate.Least(2, func() float64 { return testing.AllocsPerRun(100, write) }); allocs > 2 {
 		t.Errorf("%v allocations", allocs)
 	}
 }
 
 func TestFilesForTwoFilesTakesLittle(t *testing.T) {
-	if racetest.Enabled {
+	if isolate.RaceEnabled {
 		t.Skip("the race detector allocates")
 	}
 	dir, data := t.TempDir(), []byte("Hello World\n")
@@ -143,7 +143,7 @@ func TestFilesForTwoFilesTakesLittle(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if allocs := racetest.Least(55, func() float64 { return testing.AllocsPerRun(20, write) }); allocs > 55 {
+	if allocs := isolate.Least(55, func() float64 { return testing.AllocsPerRun(20, write) }); allocs > 55 {
 		t.Errorf("%v allocations", allocs)
 	}
 }

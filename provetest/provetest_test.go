@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/holdfast-go/holdfast/internal/isolate"
-	"github.com/holdfast-go/holdfast/internal/racetest"
 	"github.com/holdfast-go/holdfast/provetest"
 )
 
@@ -22,7 +21,7 @@ func TestUnknownCommandIsRefused(t *testing.T) { isolate.RefusesUnknownCommand(t
 // TestPlantedBugsAreFound plants each bug in the example's store. What one kind of crash can't show it
 // does not tell either.
 func TestPlantedBugsAreFound(t *testing.T) {
-	if racetest.Enabled {
+	if isolate.RaceEnabled {
 		t.Skip("the example runs under the race detector")
 	}
 	for _, c := range []struct {

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/holdfast-go/holdfast/internal/panictest"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
 var errBoom = errors.New("boom")
@@ -105,14 +105,14 @@ func TestPanicOfTheSourceIsTheCallers(t *testing.T) {
 						s := &panicking{left: given, cause: cause}
 						r := NewReader(s, Options{Buffer: 64, ReadAhead: mode})
 						what := fmt.Sprintf("mode %d, %s, %v after %d bytes", mode, name, cause, given)
-						got, exited, err := panictest.Caught(func() error { return way(r) })
+						got, exited, err := isolate.Caught(func() error { return way(r) })
 						if got != cause || exited != (cause == nil) || err != nil {
 							t.Errorf("%s: it panics with %v, exited %v, %v", what, got, exited, err)
 						}
 						synctest.Wait() // what reads ahead has ended, or waits for ever
 						var failed *Error
 						for again, way := range ways {
-							got, exited, err = panictest.Caught(func() error { return way(r) })
+							got, exited, err = isolate.Caught(func() error { return way(r) })
 							says := "Read panicked, and the source is read no more: boom"
 							if cause == nil {
 								says = "Read called runtime.Goexit"
@@ -148,7 +148,7 @@ func TestCloseHearsOfNoPanicThatLiesAhead(t *testing.T) {
 			if s.reads != 1 {
 				t.Error("the test proves nothing: nothing was read ahead")
 			}
-			if got, exited, err := panictest.Caught(r.Close); got != nil || exited || err != nil || s.closed != 1 {
+			if got, exited, err := isolate.Caught(r.Close); got != nil || exited || err != nil || s.closed != 1 {
 				t.Errorf("Close: panic %v, exited %v, %v", got, exited, err)
 			}
 		})

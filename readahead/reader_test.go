@@ -21,7 +21,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
-	"github.com/holdfast-go/holdfast/internal/racetest"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 	"github.com/holdfast-go/holdfast/readahead"
 )
 
@@ -739,7 +739,7 @@ func (s *lineStream) Read(p []byte) (int, error) {
 }
 
 func TestSteadyReadingAllocatesNothing(t *testing.T) {
-	if racetest.Enabled {
+	if isolate.RaceEnabled {
 		t.Skip("the race detector allocates")
 	}
 	for _, mode := range []readahead.Mode{readahead.Never, readahead.Always} {
@@ -768,7 +768,7 @@ func TestSteadyReadingAllocatesNothing(t *testing.T) {
 			},
 		} {
 			r.Discard(10000)
-			if n := racetest.Least(0, func() float64 { return testing.AllocsPerRun(1000, step) }); n != 0 {
+			if n := isolate.Least(0, func() float64 { return testing.AllocsPerRun(1000, step) }); n != 0 {
 				t.Errorf("read-ahead %d: %s allocates %v times", mode, name, n)
 			}
 		}

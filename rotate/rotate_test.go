@@ -11,13 +11,13 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/racetest"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
 // many is how many records of 8 goroutines are written in the full run.
 func many(t *testing.T, syncs bool) int {
 	n := 10_000
-	if testing.Short() || racetest.Enabled {
+	if testing.Short() || isolate.RaceEnabled {
 		n = 1000
 	}
 	if syncs {

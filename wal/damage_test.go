@@ -17,7 +17,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
-	"github.com/holdfast-go/holdfast/internal/racetest"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
@@ -68,7 +68,7 @@ func reopen(t testing.TB, files map[string][]byte) (found Recovery, records [][]
 func TestDamageIsNeverTakenForATornEnd(t *testing.T) {
 	files, records := aLog(t, true)
 	reported, stride := 0, 18
-	if testing.Short() || racetest.Enabled {
+	if testing.Short() || isolate.RaceEnabled {
 		stride = 90
 	}
 	for name, data := range files {

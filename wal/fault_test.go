@@ -21,7 +21,6 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
 	"github.com/holdfast-go/holdfast/internal/isolate"
-	"github.com/holdfast-go/holdfast/internal/racetest"
 )
 
 // TestFaultMatrix lets each call that a run makes of the disk fail once, or from then on. It
@@ -30,7 +29,7 @@ func TestFaultMatrix(t *testing.T) {
 	isolate.Once(t, isolate.Ordinary)
 	policies := []holdfast.Policy{holdfast.Durable(), holdfast.Buffered(2 * holdfast.KiB)}
 	every := 1
-	if testing.Short() || racetest.Enabled {
+	if testing.Short() || isolate.RaceEnabled {
 		every = 17
 	}
 	for _, p := range policies {

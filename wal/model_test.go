@@ -15,7 +15,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
-	"github.com/holdfast-go/holdfast/internal/racetest"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
 // noDsync is a disk that can't write and sync in one call.
@@ -316,7 +316,7 @@ var testPolicies = []holdfast.Policy{
 // then the run goes on with what a crash has left.
 func TestWhatACrashLeavesIsWhatWasAcknowledged(t *testing.T) {
 	runs, steps, one := 1, 40, 3 // of so many calls one is cut
-	if testing.Short() || racetest.Enabled {
+	if testing.Short() || isolate.RaceEnabled {
 		runs, steps, one = 1, 12, 6
 	}
 	for _, p := range testPolicies {

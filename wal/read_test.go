@@ -11,14 +11,14 @@ import (
 	"testing"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/racetest"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
 // TestReadFindsWhatWasAppended reads at random, in order and backwards while the log grows and is cut at both
 // ends, and compares with what was appended. Readers of several goroutines share the cursors that the log keeps.
 func TestReadFindsWhatWasAppended(t *testing.T) {
 	rounds := 200
-	if testing.Short() || racetest.Enabled {
+	if testing.Short() || isolate.RaceEnabled {
 		rounds = 40
 	}
 	for _, p := range []holdfast.Policy{holdfast.Durable(), holdfast.Buffered(2 * holdfast.KiB)} {

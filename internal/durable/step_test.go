@@ -18,8 +18,8 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 	"github.com/holdfast-go/holdfast/internal/keyed"
-	"github.com/holdfast-go/holdfast/internal/racetest"
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
@@ -385,7 +385,7 @@ func runSteps(t *testing.T, way stepWay, behind int, ahead bool, faults ...fault
 		r := rand.New(rand.NewPCG(uint64(behind), 1))
 		lost := map[string]bool{} // reported once
 		cut := func(times int) {
-			if racetest.Enabled { // no goroutine takes part in it
+			if isolate.RaceEnabled { // no goroutine takes part in it
 				times /= 8
 			}
 			mu.Lock()
@@ -474,7 +474,7 @@ func TestStepReportsNothingDurableThatAPowerCutLoses(t *testing.T) {
 				}
 				every := 1
 				switch {
-				case racetest.Enabled: // goroutines meet in the same places at each
+				case isolate.RaceEnabled: // goroutines meet in the same places at each
 					every = n/2 + 1
 				case op == fault.DiskOpenDir:
 					every = 4

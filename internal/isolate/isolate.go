@@ -1,5 +1,6 @@
-// Package isolate runs a test in a process of its own, which may change state of the process:
-// limits, mounts. It is for tests only.
+// Package isolate gives a test surroundings of its own: a process whose limits and mounts it may
+// change, another user, a goroutine that may panic, a terminal; and it says whether the race
+// detector is on. It is for tests only.
 package isolate
 
 import (

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/studytest"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/sweep"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/trial"
-	"github.com/holdfast-go/holdfast/internal/racetest"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
 // A keeper keeps the trials of a run.
@@ -71,7 +71,7 @@ func row(t *testing.T, g figure.Group, policy string) figure.Row {
 // wrong figures now and then.
 func onceOfThree(t *testing.T, c study.Choice, judge func(figure.Figures) string, policies ...string) {
 	t.Helper()
-	if racetest.Enabled {
+	if isolate.RaceEnabled {
 		t.Skip("it measures, and the race detector takes most of the time")
 	}
 	wrong := ""

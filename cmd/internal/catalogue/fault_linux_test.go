@@ -11,14 +11,13 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/crash"
 	"github.com/holdfast-go/holdfast/internal/isolate"
-	"github.com/holdfast-go/holdfast/internal/racetest"
 )
 
 // needSupervisor skips a test of processes where their calls can't be supervised. Under the race
 // detector the supervisor's own tests are enough.
 func needSupervisor(t *testing.T) {
 	t.Parallel()
-	if racetest.Enabled {
+	if isolate.RaceEnabled {
 		t.Skip("the supervisor's own tests run under the race detector")
 	}
 	if why := crash.CanSupervise(exec.Command("true")); why != "" {

@@ -11,12 +11,12 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/crash"
-	"github.com/holdfast-go/holdfast/internal/racetest"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
 // fewer is how many times fewer states there are where each takes longer, or time is short.
 func fewer() int {
-	if testing.Short() || racetest.Enabled {
+	if testing.Short() || isolate.RaceEnabled {
 		return 20
 	}
 	return 1

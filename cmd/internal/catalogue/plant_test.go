@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/crash"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
-	"github.com/holdfast-go/holdfast/internal/racetest"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
@@ -253,7 +253,7 @@ func (u uncut) Append(path string, _ int64) (holdfast.File, error) {
 
 // TestPlantedBugsAreFound is what the checker's word is worth. docs/prove.md lists the bugs.
 func TestPlantedBugsAreFound(t *testing.T) {
-	if racetest.Enabled {
+	if isolate.RaceEnabled {
 		t.Skip("some of the bugs are data races")
 	}
 	page, err := os.ReadFile("../../../docs/prove.md")

@@ -9,7 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/holdfast-go/holdfast/internal/terminaltest"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
 // drawnLines are what was written over each other on a terminal. What is written there
@@ -37,7 +37,7 @@ func drawnLines(t *testing.T, controller, terminal *os.File) []string {
 func TestProgressFitsTheTerminal(t *testing.T) {
 	t.Setenv("TERM", "xterm")
 	for _, columns := range []uint16{40, 60, 100} {
-		controller, terminal := terminaltest.Open(t, columns)
+		controller, terminal := isolate.Terminal(t, columns)
 		m := NewProgress(terminal, false).OfBytes(1023 << 20)
 		m.begun = time.Now().Add(-5 * time.Minute)
 		m.SetBytes(123 << 20)
@@ -62,7 +62,7 @@ func TestProgressFitsTheTerminal(t *testing.T) {
 // TestMessagesFitTheTerminal: what is said of a run, an error and its hint.
 func TestMessagesFitTheTerminal(t *testing.T) {
 	const columns = 60
-	controller, terminal := terminaltest.Open(t, columns)
+	controller, terminal := isolate.Terminal(t, columns)
 	Say(terminal, "plan: %s", strings.Repeat("what is said ", 20))
 	Report(terminal, Misuse(strings.Repeat("what to do ", 20), "%s", strings.Repeat("what failed ", 20)))
 	lines := drawnLines(t, controller, terminal)

@@ -9,13 +9,13 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/cli"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/trial"
-	"github.com/holdfast-go/holdfast/internal/terminaltest"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
 // TestMessagesBeginALine: the bar of the warm-up stands where the first figures are said.
 func TestMessagesBeginALine(t *testing.T) {
 	t.Setenv("TERM", "xterm")
-	controller, terminal := terminaltest.Open(t, 100)
+	controller, terminal := isolate.Terminal(t, 100)
 	s := &Session{stderr: terminal, show: cli.NewProgress(terminal, false)}
 	s.Run.Header.Cells = []result.Cell{
 		{Name: "each", Policy: holdfast.EachDurable(), Writers: 1},

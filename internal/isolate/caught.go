@@ -1,5 +1,4 @@
-// Package panictest has helpers for tests of panics. It is for tests only.
-package panictest
+package isolate
 
 // Caught calls f in a goroutine of its own. It returns f's error, its panic value, and whether f
 // ended its goroutine in another way.

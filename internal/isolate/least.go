@@ -1,4 +1,4 @@
-package racetest
+package isolate
 
 import "runtime/debug"
 

@@ -1,5 +1,4 @@
-// Package terminaltest opens terminals for tests. It is for tests only.
-package terminaltest
+package isolate
 
 import (
 	"fmt"
@@ -9,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Open opens a terminal of 24 lines. A test reads the terminal's output from controller, and writes
+// Terminal opens a terminal of 24 lines. A test reads the terminal's output from controller, and writes
 // keys to it.
-func Open(t *testing.T, columns uint16) (controller, terminal *os.File) {
+func Terminal(t *testing.T, columns uint16) (controller, terminal *os.File) {
 	t.Helper()
 	open := func(name string) *os.File {
 		f, err := os.OpenFile(name, os.O_RDWR|unix.O_NOCTTY, 0)
@@ -35,14 +34,4 @@ func Open(t *testing.T, columns uint16) (controller, terminal *os.File) {
 		t.Fatal(err)
 	}
 	return controller, terminal
-}
-
-// Mode returns the terminal's settings for keys and lines.
-func Mode(t *testing.T, terminal *os.File) unix.Termios {
-	t.Helper()
-	mode, err := unix.IoctlGetTermios(int(terminal.Fd()), unix.TCGETS)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return *mode
 }
