@@ -103,8 +103,8 @@ func load(dir *directory, segments []*found, from uint64, each recordFunc) (st d
 			return st, err
 		}
 		low, counted = w.low, st.Recovery
-		for last > 0 && live[1].known && live[1].first <= low {
-			if live[0].known && !live[0].missing {
+		for last > 0 && live[0].known && live[1].known && live[1].first <= low {
+			if !live[0].missing {
 				st.void = append(st.void, live[0].segment)
 			}
 			live, last = live[1:], last-1
