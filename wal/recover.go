@@ -103,8 +103,8 @@ func load(dir *directory, segments []*found, from uint64, each recordFunc) (st d
 			return st, err
 		}
 		low, counted = w.low, st.Recovery
-		for last > 0 && live[1].known && live[1].first <= low {
-			if live[0].known && !live[0].missing {
+		for last > 0 && live[0].known && live[1].known && live[1].first <= low {
+			if !live[0].missing {
 				st.void = append(st.void, live[0].segment)
 			}
 			live, last = live[1:], last-1
@@ -659,8 +659,8 @@ func (h *header) decode(b []byte) string {
 	h.epoch = binary.LittleEndian.Uint64(b[32:])
 	h.first = binary.LittleEndian.Uint64(b[40:])
 	h.low = binary.LittleEndian.Uint64(b[48:])
-	if sec := binary.LittleEndian.Uint32(b[56:]); sec > 0 {
-		h.begun = time.Unix(int64(sec), 0)
+	if h.stamp = binary.LittleEndian.Uint32(b[56:]); h.stamp > 0 {
+		h.begun = time.Unix(int64(h.stamp), 0)
 	}
 	copy(h.key[:], b[64:])
 	h.prior.epoch = binary.LittleEndian.Uint64(b[72:])

@@ -7,9 +7,9 @@
 // the log's beginning and [Log.TruncateAfter] at its end.
 //
 // Three things are not promised. Damage in the last batch may be mistaken for a torn end, if the
-// log was not closed after it. The checksums don't stop an attacker. A record that is accepted but
-// not yet synced may be lost, if the policy does not wait. docs/wal.md has the format and the
-// reasons.
+// log was not closed after it. The checksums don't stop an attacker who can read the files. A
+// record that is accepted but not yet synced may be lost, if the policy does not wait. docs/wal.md
+// has the format and the reasons.
 package wal
 
 import (
