@@ -1,16 +1,18 @@
 package provetest
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/holdfast-go/holdfast/internal/crash"
 )
 
 // Find crashes a workload in one way, and returns what is wrong with it.
-func Find(t *testing.T, w Workload, level string) (rule, words string) {
+func Find(t *testing.T, w Workload, level string) (rule, said string) {
 	t.Helper()
 	p := start(t, w)
 	p.Level, p.Dir = crash.Level(level), t.TempDir()
+	p.Judge = judge(w.Read, newHistory(), p.Level == crash.Kill, 0)
 	if level != "kill" {
 		if why := crash.CanSupervise(p.Start(t.Context(), "")); why != "" {
 			t.Skip(why)
@@ -20,10 +22,13 @@ func Find(t *testing.T, w Workload, level string) (rule, words string) {
 	switch {
 	case err != nil:
 		t.Fatal(err)
+	case v.Unknown != "":
+		return "not known", v.Unknown
 	case v.Failure == nil:
 		return "", ""
 	}
-	return v.Failure.Violation.Rule, v.Failure.Words
+	rule = v.Failure.Violation.Rule
+	return rule, strings.TrimPrefix(words(v.Failure), rule+": ")
 }
 
 // Judge judges notes and what was read by them, as "rule: words".

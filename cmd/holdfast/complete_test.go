@@ -72,7 +72,7 @@ func TestCompletionOffersWhatIsTaken(t *testing.T) {
 	check([]string{"baseline:before"}, "compare", "")
 	check([]string{"btrfs"}, "prove", "--fs", "")
 	check([]string{"A", "write"}, "study", "copy", "--part", "")
-	check([]string{"cold"}, "bench", "bytes", "--cache", "")
+	check([]string{"cold"}, "study", "bytes", "--cache", "")
 	if got := completed(t, "study", "lines", ""); len(got) != 0 {
 		t.Errorf("a second study: %q", got)
 	}

@@ -87,7 +87,7 @@ func TestInterruptRemovesFileSystems(t *testing.T) {
 		c.until(t, "round 1 of")
 		return c
 	}
-	c := begin("bench", "locks", "--dir", dir, "--fs", "tmpfs,ext4", "--count", "20", "--rounds", "1000", "-o", file)
+	c := begin("study", "locks", "--dir", dir, "--fs", "tmpfs,ext4", "--count", "20", "--rounds", "1000", "-o", file)
 	if err := c.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}

@@ -27,49 +27,45 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/write"
 )
 
+// The list of commands is in the order of subcommands, not of the alphabet.
+func init() { cobra.EnableCommandSorting = false }
+
 // A subcommand is a command below the root. What a list of commands has of it is known before it is made.
 type subcommand struct {
 	name, short string
 	build       func() *cobra.Command
+	group       string // of the list; "" is the first
 }
+
+// tools is the group of the commands that do not measure, choose or prove.
+const tools = "tools"
 
 func (c subcommand) new() *cobra.Command {
 	cmd := c.build()
-	cmd.Short = c.short
+	cmd.Short, cmd.GroupID = c.short, c.group
 	return cmd
 }
 
 func subcommands() []subcommand {
 	return []subcommand{
-		{"bench", "measure what each policy costs on this disk", newBench},
-		{"advise", "choose the cheapest policy that meets a need", advise.New},
-		{"report", "print the table of an earlier run again, make a page of it, or export it", func() *cobra.Command { return report.New(lab.Studies()) }},
-		{"compare", "say what got slower or faster from one run to another", compare.New},
-		{"fleet", "set the results of many hosts beside each other, and find the odd ones", fleet.New},
-		{"serve", "show the results in a directory as pages in a browser", func() *cobra.Command { return serve.New(lab.Studies()) }},
-		{"study", "repeat a published experiment, and set its figures beside yours", func() *cobra.Command { return study.New(lab.Studies(), usermode.Kernel{}) }},
-		{"audit", "put the claims of the published experiments to the test, on this machine", func() *cobra.Command { return study.NewAudit(lab.Studies()) }},
-		{"prove", "crash what writes, and show what was lost beside what was promised", func() *cobra.Command { return prove.New(usermode.Kernel{}) }},
-		{"write", "write standard input to a file, or to one for each value of a column, under a policy", write.New},
-		{"gen", "make a file of a size to measure with: random bytes, text, zeros or a hole", gen.New},
-		{"copy", "copy files and directories by the fastest way that the kernel offers", copy.New},
-		{"volumes", "list the file systems that can be made here, and what killed runs have left of some", volumes.New},
-		{"wal", "check a write-ahead log, print its records, or copy what is whole of it", wal.New},
-		{"version", "show the version of holdfast", cli.NewVersion},
-		{"completion", "print a script that completes holdfast's commands in a shell", newCompletion},
-		{"man", "write the manual pages", cli.NewMan},
+		{"bench", "measure what each policy costs on this disk", func() *cobra.Command { return benchcommand.New(lab.Studies(), usermode.Kernel{}) }, ""},
+		{"advise", "choose the cheapest policy that meets a need", advise.New, ""},
+		{"prove", "crash what writes, and show what was lost beside what was promised", func() *cobra.Command { return prove.New(usermode.Kernel{}) }, ""},
+		{"report", "show the results of a run again, make a page of them, or export them", func() *cobra.Command { return report.New(lab.Studies()) }, ""},
+		{"compare", "say what got slower or faster from one run to another", compare.New, ""},
+		{"fleet", "set the results of many hosts beside each other, and find the odd ones", fleet.New, ""},
+		{"audit", "put the claims of the published experiments to the test, on this machine", func() *cobra.Command { return study.NewAudit(lab.Studies()) }, ""},
+		{"study", "repeat a published experiment, and set its figures beside yours", func() *cobra.Command { return study.New(lab.Studies(), usermode.Kernel{}) }, tools},
+		{"serve", "show the results in a directory as pages in a browser", func() *cobra.Command { return serve.New(lab.Studies()) }, tools},
+		{"write", "write standard input to a file, or to one for each value of a column, under a policy", write.New, tools},
+		{"copy", "copy files and directories by the fastest way that the kernel offers", copy.New, tools},
+		{"gen", "make a file of a size to measure with: random bytes, text, zeros or a hole", gen.New, tools},
+		{"wal", "check a write-ahead log, print its records, or copy its intact part", wal.New, tools},
+		{"volumes", "list the file systems that can be made here, and what killed runs have left of some", volumes.New, tools},
+		{"version", "show the version of holdfast", cli.NewVersion, tools},
+		{"completion", "print a script that completes holdfast's commands in a shell", newCompletion, tools},
+		{"man", "write the manual pages", cli.NewMan, tools},
 	}
-}
-
-// newBench is bench, with the studies below it: bench lines is study lines.
-func newBench() *cobra.Command {
-	studies := lab.Studies()
-	cmd := benchcommand.New(studies, usermode.Kernel{})
-	for _, c := range study.Commands(studies, usermode.Kernel{}) {
-		c.Hidden = true
-		cmd.AddCommand(c)
-	}
-	return cmd
 }
 
 // newRoot returns the command with all its subcommands, also those that it starts itself.
@@ -90,7 +86,7 @@ func rootFor(args []string) *cobra.Command {
 	if len(args) == 0 || len(args) == 1 && slices.Contains([]string{"-h", "--help", "help", "-v", "--version"}, args[0]) {
 		for _, c := range subcommands() {
 			// What can't run is in no list.
-			root.AddCommand(&cobra.Command{Use: c.name, Short: c.short, Run: func(*cobra.Command, []string) {}})
+			root.AddCommand(&cobra.Command{Use: c.name, Short: c.short, GroupID: c.group, Run: func(*cobra.Command, []string) {}})
 		}
 		return root
 	}
@@ -122,6 +118,7 @@ your own disk and says which one to use.`,
 		Args: knownCommand,
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
+	root.AddGroup(&cobra.Group{ID: tools, Title: "Tools:"})
 	version := root.Flags().BoolP("version", "v", false, "show the version")
 	root.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *version { // cobra's own would link text/template, and with it every method of every type

@@ -43,7 +43,7 @@ func TestRunInsideGoesOnAfterAnInterruptAndAKill(t *testing.T) {
 	needsGuest(t)
 	t.Parallel()
 	dir, file := isolate.DirInMemory(t), filepath.Join(t.TempDir(), "results.jsonl")
-	first := startUser(t, "bench", "copy", "--kernel", "uml", "--fs", "ext4", "--part", "sync", "--quick", "--rounds", "2", "--allow-tmpfs", "--dir", dir, "-o", file)
+	first := startUser(t, "study", "copy", "--kernel", "uml", "--fs", "ext4", "--part", "sync", "--quick", "--rounds", "2", "--allow-tmpfs", "--dir", dir, "-o", file)
 	first.until(t, "round 1 of 2")
 	awaitTrial(t, file, 1)
 	if err := first.Process.Signal(syscall.SIGINT); err != nil {

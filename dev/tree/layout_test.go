@@ -42,6 +42,7 @@ var floors = []floor{
 	{"ground", "internal/...", false},
 	{"holdfast", ". stats internal/policies", false},
 	{"library", "files filecopy readahead rotate wal", true},
+	{"programs of the pages", "docs/...", true},
 	{"crash engine", "internal/crash/... provetest", false},
 
 	{"measuring", "cmd/internal/measure/...", false},

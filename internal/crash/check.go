@@ -118,6 +118,13 @@ func NewChecker(targets []Target, loss holdfast.Loss) *Checker {
 	return &Checker{loss: loss, targets: targets, known: make([][noteKinds]uint64, len(targets)), half: make([]bool, len(targets)), taken: make([]acceptance, len(targets))}
 }
 
+// clone returns a checker that knows the same.
+func (c *Checker) clone() *Checker {
+	same := *c
+	same.known, same.half, same.taken = slices.Clone(c.known), slices.Clone(c.half), slices.Clone(c.taken)
+	return &same
+}
+
 // Inherit says what an earlier crash left: this run begins with it, and it must stay.
 func (c *Checker) Inherit(s *Survivors) {
 	copy(c.half, s.Half)

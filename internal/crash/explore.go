@@ -1,6 +1,7 @@
 package crash
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -21,6 +22,7 @@ type Failure struct {
 	Loss      holdfast.Loss `json:"-"`
 	// Read says what is in a state, see [Exploration].
 	Read func(Tree) (*Survivors, error) `json:"-"`
+	by   func(Tree, int64) *Violation   // see explorer
 	Kill int                            `json:",omitempty"` // level kill: which run of a directory was killed; there is no log
 }
 
@@ -29,6 +31,8 @@ type explorer struct {
 	targets []Target
 	loss    holdfast.Loss
 	read    func(Tree) (*Survivors, error) // where paths do not say what is there
+	by      func(Tree, int64) *Violation   // judges a state itself, by how many bytes of notes a program had printed
+	starts  []int                          // the entries at which a program was started again: what it finds and promises then is judged more often
 	late    func() bool                    // to read a state takes long
 	torn    []State                        // some power cuts that left a torn tail, of the log explored last
 	// powerOnly says that no process ends.
@@ -37,11 +41,15 @@ type explorer struct {
 
 // failure is one of a log.
 func (x *explorer) failure(l *Log, s State, v *Violation) *Failure {
-	return &Failure{Violation: v, State: s, Log: l, Words: v.Words, Targets: x.targets, Loss: x.loss, Read: x.read}
+	return &Failure{Violation: v, State: s, Log: l, Words: v.Words, Targets: x.targets, Loss: x.loss, Read: x.read, by: x.by}
 }
 
 // judgeState judges a state of a disk.
 func (x *explorer) judgeState(c *Checker, d *disk, s *State, found *Survivors) *Violation {
+	if x.by != nil {
+		c.Tally.States++
+		return x.by(d.tree(s), int64(c.known[0][Durable]))
+	}
 	if x.read == nil {
 		d.survivors(s, found)
 		return c.Judge(s.Crash, found, d.log.at(d.position), d.log.slack())
@@ -94,7 +102,8 @@ func (x *explorer) explore(l *Log, states int, seed uint64) (Tally, *Failure) {
 	positions := len(l.Entries) - l.Start + 1
 	const statesRead = 6 // where its power is cut, at least
 	most := max(3, (states+positions-1)/positions)
-	if x.read != nil {
+	slow := x.read != nil || x.by != nil
+	if slow {
 		most = max(statesRead, most)
 	}
 	var seen []State
@@ -102,7 +111,7 @@ func (x *explorer) explore(l *Log, states int, seed uint64) (Tally, *Failure) {
 	x.torn = x.torn[:0]
 	for failure == nil {
 		// What is read is judged at the end of the log however late it is: all has been acknowledged there.
-		chosen := x.read == nil || d.position == len(l.Entries) || r.IntN(positions*statesRead) < states && !x.late()
+		chosen := !slow || d.position == len(l.Entries) || (r.IntN(positions*statesRead) < states || x.starting(d.position) && r.IntN(3) == 0) && !x.late()
 		// Acknowledgements follow each other without anything happening to the disk: the last
 		// demands the most.
 		if chosen && (d.position == len(l.Entries) || l.Entries[d.position].Op != Noted || l.Entries[d.position].Note.Kind == Accepted) {
@@ -126,6 +135,11 @@ func (x *explorer) explore(l *Log, states int, seed uint64) (Tally, *Failure) {
 		x.step(c, d)
 	}
 	return c.Tally, failure
+}
+
+// starting reports whether a position is behind the start of a program.
+func (x *explorer) starting(position int) bool {
+	return slices.ContainsFunc(x.starts, func(start int) bool { return start <= position && position < start+16 })
 }
 
 // at is the latest time at which a crash finds the log at a position. If nothing happens for long, a
@@ -193,7 +207,7 @@ func (f *Failure) Shrink() {
 		f.Words = f.Violation.Words
 		return
 	}
-	x := &explorer{targets: f.Targets, loss: f.Loss, read: f.Read}
+	x := &explorer{targets: f.Targets, loss: f.Loss, read: f.Read, by: f.by}
 	fails := func(s State) *Violation {
 		if v := x.judge(f.Log, s); v != nil && v.Rule == f.Violation.Rule {
 			return v
@@ -208,7 +222,7 @@ func (f *Failure) Shrink() {
 		return v != nil
 	}
 	whole := []State{{Crash: f.State.Crash}, f.State}
-	if x.read != nil { // to read each position would take too long
+	if x.read != nil || x.by != nil { // to read each position would take too long
 		f.shrinkRead(try)
 		whole = nil
 	}
@@ -256,8 +270,58 @@ func (f *Failure) Shrink() {
 	}
 	l := f.Log // up to the state, with one entry more, which says when the crash was
 	f.Log = &Log{Workload: l.Workload, Policy: l.Policy, Seed: l.Seed, Sector: l.Sector, Start: l.Start, Slack: l.Slack,
-		Fake: l.Fake, Again: l.Again, FS: l.FS, Program: l.Program, Entries: l.Entries[:min(len(l.Entries), f.State.Position+1)]}
-	f.Words = f.explain()
+		Fake: l.Fake, Again: l.Again, Naming: l.Naming, FS: l.FS, Program: l.Program, Entries: l.Entries[:min(len(l.Entries), f.State.Position+1)]}
+	if f.Words = f.explain(); f.by != nil {
+		f.Words = f.Violation.Words + f.missing()
+	}
+}
+
+// missing says what of a state of files a power cut has taken.
+func (f *Failure) missing() string {
+	d := newDisk(f.Log, nil)
+	for d.position < f.State.Position {
+		d.advance()
+	}
+	var gone []string
+	for rank, i := range d.pending {
+		if f.State.kept(rank) && (f.State.Tear == 0 || rank != f.State.Keep) {
+			continue
+		}
+		switch e := &f.Log.Entries[i]; e.Op {
+		case Write:
+			part := ""
+			if f.State.Tear != 0 && rank == f.State.Keep {
+				part = "a part of "
+			}
+			gone = append(gone, fmt.Sprintf("%sbytes %d to %d of %s", part, e.Offset, e.Offset+int64(len(e.Data)), d.nameOf(e.File)))
+		case Resize:
+			gone = append(gone, fmt.Sprintf("the size %d of %s", e.Offset, d.nameOf(e.File)))
+		case Name:
+			x := e.Edits[len(e.Edits)-1]
+			gone = append(gone, fmt.Sprintf("the change of the name %s", x.Name))
+		}
+	}
+	const most = 3
+	words := fmt.Sprintf("; the power was cut with %d changes that no sync had covered", len(d.pending))
+	if len(gone) == 0 {
+		return words
+	}
+	if more := len(gone) - most; more > 0 {
+		gone = append(gone[:most], fmt.Sprintf("%d more", more))
+	}
+	return words + ", and took " + strings.Join(gone, ", ")
+}
+
+// nameOf is a name that a file has or had.
+func (d *disk) nameOf(file uint64) (name string) {
+	for i := range d.log.Entries[:d.position] {
+		for _, x := range d.log.Entries[i].Edits {
+			if x.File == file {
+				name = x.Name
+			}
+		}
+	}
+	return cmp.Or(name, "a file without a name")
 }
 
 // shrinkRead looks for an early position that fails with nothing pending on the disk.

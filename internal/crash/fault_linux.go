@@ -24,6 +24,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/crash/syscallfault"
+	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
 // An injection is what happens to one call, or to all of its kind from one on.
@@ -55,6 +56,9 @@ func (in injection) apply(c *syscallfault.Call) bool {
 	last := in.nth
 	if in.short && in.errno != 0 {
 		last++
+	}
+	if c.Name == "sync" { // which can't fail
+		return false
 	}
 	if c.Kind != in.kind || c.Number < in.nth || c.Number > last && !in.always {
 		return false
@@ -315,14 +319,14 @@ func (w *Workload) faultRun(ctx context.Context, cmd *exec.Cmd, dir string, kind
 	crash, at := Process, func(*syscallfault.Call) {}
 	var lost *lossy
 	if in != nil {
-		kinds = []syscallfault.Kind{in.kind}
-		if in.kind == syscallfault.Sync && in.errno != 0 {
+		kinds = in.kinds()
+		if in.loses() {
 			lost, crash = newLossy(dir), Power
 		}
 		at = func(c *syscallfault.Call) {
 			fails := in.apply(c)
 			if lost != nil {
-				lost.sync(c, fails)
+				lost.meet(c, fails)
 			}
 		}
 	}
@@ -367,15 +371,15 @@ func (v *Verdict) underCommand(ctx context.Context, c *Command, o Options, want 
 	var out strings.Builder
 	cmd.Stdout = &out
 	if in != nil {
-		kinds = []syscallfault.Kind{in.kind}
+		kinds = in.kinds()
 	}
 	if err := lost.keep(); err != nil {
 		return nil, nil, err
 	}
 	f, err := underFault(ctx, cmd, dir, kinds, in, func(call *syscallfault.Call) {
 		if in != nil {
-			if fails := in.apply(call); call.Kind == syscallfault.Sync && in.errno != 0 {
-				lost.sync(call, fails)
+			if fails := in.apply(call); in.loses() {
+				lost.meet(call, fails)
 			}
 		}
 	})
@@ -461,85 +465,104 @@ func (c *Command) judge(f *faulted, in *injection, printed string, want, found m
 
 // byFault gives the program faults until a time. It is ended when it has acknowledged some more, or
 // no longer does.
-func (p Program) byFault(ctx context.Context, v *Verdict, r *rand.Rand, end time.Time) error {
-	counted, err := p.underFault(ctx, v, nil)
-	if err != nil || v.Failure != nil {
+func (x *proving) byFault(ctx context.Context) error {
+	counted, err := x.underFault(ctx, nil)
+	if err != nil || x.v.Failure != nil || x.v.Unknown != "" {
 		return err
 	}
-	return inject(ctx, v, injections(counted, r), 3*leastFaults, end, func(in injection, _ uint64) error {
-		_, err := p.underFault(ctx, v, &in)
+	return inject(ctx, x.v, injections(counted, x.r), 3*leastFaults, x.end, func(in injection, _ uint64) error {
+		_, err := x.underFault(ctx, &in)
 		return err
 	})
 }
 
-func (p Program) underFault(ctx context.Context, v *Verdict, in *injection) (counted map[syscallfault.Kind]int, err error) {
-	dir, remove, err := Options{Dir: p.Dir}.Directory()
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, remove()) }()
+func (x *proving) underFault(ctx context.Context, in *injection) (counted map[syscallfault.Kind]int, err error) {
+	err = x.inDirectory(func(dir string) error {
+		counted, err = x.faulted(ctx, dir, in)
+		return err
+	})
+	return counted, err
+}
+
+// faulted runs the program in a directory with an injection, or to count its calls, and again without.
+func (x *proving) faulted(ctx context.Context, dir string, in *injection) (counted map[syscallfault.Kind]int, err error) {
 	kinds, lost, at, when := syscallfault.Kinds, newLossy(dir), func(*syscallfault.Call) {}, "without a fault"
 	if in != nil {
-		kinds, when = []syscallfault.Kind{in.kind}, in.String()
+		kinds, when = in.kinds(), in.String()
 		at = func(c *syscallfault.Call) {
-			if fails := in.apply(c); c.Kind == syscallfault.Sync && in.errno != 0 {
-				lost.sync(c, fails)
+			fails := in.apply(c)
+			if in.loses() {
+				lost.meet(c, fails)
 			}
 		}
 	}
-	const printed = 300 // some 40 acknowledgements
-	acks, said, counted, err := p.supervised(ctx, dir, printed, 0, kinds, at)
-	var exit *exec.ExitError
-	if err != nil && (in == nil || !errors.As(err, &exit)) { // a fault may end it
-		return nil, fmt.Errorf("%w: %s", err, said)
-	}
-	if err := lost.end(); err != nil {
+	out, err := sys.MemoryFile("holdfast-acks")
+	if err != nil {
 		return nil, err
 	}
-	judge := p.judgeOf(ctx, v)
-	if err := v.crashed(judge, dir, acks, when); err != nil || v.Failure != nil || !p.Again || in == nil {
-		return counted, err
+	defer out.Close()
+	const enough = 300 // bytes: some 40 acknowledgements
+	const quiet = 3 * time.Second
+	some := func() func(int64) bool {
+		last, since := int64(0), time.Now()
+		return func(printed int64) bool {
+			if printed > last {
+				last, since = printed, time.Now()
+			}
+			return printed >= enough || time.Since(since) > quiet
+		}
 	}
-	acks, said, err = p.run(ctx, dir, printed, 0, (*exec.Cmd).Start)
-	if full := fullDisk(said, 0); full != nil {
-		return counted, full
-	} else if errors.As(err, &exit) {
-		v.Verdict, v.Failure = Broken, &Failure{Violation: &Violation{Rule: "again"}, Words: fmt.Sprintf("%s, and the next run failed: %v: %s", when, err, said)}
-		return counted, nil
-	} else if err != nil {
-		return counted, err
-	}
-	return counted, v.crashed(judge, dir, acks, when+", and run again")
-}
-
-// supervised runs the program with its calls supervised.
-func (p Program) supervised(ctx context.Context, dir string, size int64, after time.Duration, kinds []syscallfault.Kind, at func(*syscallfault.Call)) (printed []byte, said string, counted map[syscallfault.Kind]int, err error) {
 	var s *syscallfault.Supervisor
-	printed, said, err = p.run(ctx, dir, size, after, func(cmd *exec.Cmd) (err error) {
+	_, err = x.live(ctx, dir, out, life{faulted: in != nil, until: some(), start: func(cmd *exec.Cmd) (err error) {
 		s, err = syscallfault.Start(cmd, dir, kinds, at)
 		return err
-	})
+	}})
 	if s != nil {
 		var stopped error
 		counted, stopped = s.Stop()
 		err = errors.Join(err, stopped)
 	}
-	return printed, said, counted, err
+	if err = errors.Join(err, lost.end()); err != nil {
+		return nil, err
+	}
+	acks, err := printedIn(out)
+	if err != nil {
+		return nil, err
+	}
+	judge, err := x.crashed(x.judgeOf(ctx), dir, acks, when)
+	if err != nil || x.v.Failure != nil || in == nil || !x.Again && x.Command == "" {
+		return counted, err
+	}
+	again, err := sys.MemoryFile("holdfast-acks")
+	if err != nil {
+		return nil, err
+	}
+	defer again.Close()
+	l, err := x.live(ctx, dir, again, life{behind: true, until: some()})
+	if err != nil {
+		return nil, err
+	}
+	if acks, err = printedIn(again); err != nil {
+		return nil, err
+	}
+	when += ", and run again"
+	if x.dead(l, dir, acks, 1, when); x.v.Failure != nil || x.v.Unknown != "" {
+		return counted, nil
+	}
+	_, err = x.crashed(judge, dir, acks, when)
+	return counted, err
 }
 
-// runAndCut runs the program, kills it, and takes away all that it has not synced.
-func (p Program) runAndCut(ctx context.Context, dir string, after time.Duration) (printed []byte, said string, err error) {
-	lost := newLossy(dir)
-	lost.naming = true
-	if err := lost.keep(); err != nil {
-		return nil, "", err
+// kinds are the calls that must be seen for an injection.
+func (in injection) kinds() []syscallfault.Kind {
+	if in.loses() {
+		return []syscallfault.Kind{syscallfault.Sync, syscallfault.Write}
 	}
-	printed, said, _, err = p.supervised(ctx, dir, 1, after, []syscallfault.Kind{syscallfault.Sync}, func(c *syscallfault.Call) { lost.sync(c, false) })
-	if err == nil {
-		err = lost.cut()
-	}
-	return printed, said, err
+	return []syscallfault.Kind{in.kind}
 }
+
+// loses reports whether what fails takes away what it was to keep.
+func (in injection) loses() bool { return in.kind == syscallfault.Sync && in.errno != 0 }
 
 // judge judges how a program ended and what it said. A program that fails must say which file it
 // was, and why.
@@ -573,9 +596,9 @@ type lossy struct {
 	data  map[identity][]byte // what is durable
 	names map[string]identity
 	lost  map[string]identity // names that are not
-	// naming says that the sync of a new file keeps its name too, as ext4, xfs and btrfs do.
-	naming bool
-	err    error
+	// durable are files by the threads that are writing to them what is on the disk when the call returns.
+	durable map[int]*os.File
+	err     error
 }
 
 // An identity is of one file, though its number becomes another's.
@@ -586,7 +609,7 @@ type identity struct {
 }
 
 func newLossy(dir string) *lossy {
-	return &lossy{dir: dir, data: map[identity][]byte{}, names: map[string]identity{}, lost: map[string]identity{}}
+	return &lossy{dir: dir, data: map[identity][]byte{}, names: map[string]identity{}, lost: map[string]identity{}, durable: map[int]*os.File{}}
 }
 
 func identityOf(f *os.File) (identity, error) {
@@ -625,21 +648,24 @@ func (d *lossy) each(do func(path string, f *os.File, id identity) error) error 
 	})
 }
 
-// cut takes away all that is not durable, as a power cut may that finds everything pending.
-func (d *lossy) cut() error {
-	there := map[string]identity{}
-	err := d.each(func(path string, _ *os.File, id identity) error {
-		if there[path] = id; d.names[path] != id {
-			return os.Remove(path)
-		}
-		return os.WriteFile(path, d.data[id], 0o666)
-	})
-	for path, id := range d.names {
-		if there[path] != id {
-			err = errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, d.data[id], 0o666))
+// meet sees a write or a sync before it is made, or fails.
+func (d *lossy) meet(c *syscallfault.Call, fails bool) {
+	for thread, f := range d.durable { // what it has done, or has done so far
+		d.err = errors.Join(d.err, d.file(f, false))
+		if thread == c.Thread() {
+			d.err = errors.Join(d.err, f.Close())
+			delete(d.durable, thread)
 		}
 	}
-	return errors.Join(d.err, err)
+	if c.Kind == syscallfault.Sync {
+		d.sync(c, fails)
+		return
+	}
+	if _, flags, err := c.Descriptor(); err == nil && c.Durable(flags) {
+		if f, err := c.File(os.O_RDONLY); err == nil {
+			d.durable[c.Thread()] = f
+		}
+	}
 }
 
 // sync sees a sync before it is made, or fails.
@@ -647,9 +673,13 @@ func (d *lossy) sync(c *syscallfault.Call, fails bool) {
 	if c.Name == "sync_file_range" {
 		return // it promises nothing
 	}
-	f, err := c.File(os.O_RDONLY)
+	open := func() (*os.File, error) { return c.File(os.O_RDONLY) }
+	if c.Name == "msync" || c.Name == "sync" {
+		open = func() (*os.File, error) { return os.Open(c.Path) }
+	}
+	f, err := open()
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
-		return // the program was killed meanwhile
+		return // the program was killed meanwhile, or its file has no name any more
 	}
 	if err != nil {
 		d.err = errors.Join(d.err, err)
@@ -657,15 +687,11 @@ func (d *lossy) sync(c *syscallfault.Call, fails bool) {
 	}
 	defer f.Close()
 	info, err := f.Stat()
-	if err == nil && !info.IsDir() && c.Name != "syncfs" {
-		id, err := identityOf(f)
-		if _, named := d.names[c.Path]; err == nil && d.naming && !fails && !named {
-			d.names[c.Path] = id
-		}
-		d.err = errors.Join(d.err, err, d.file(f, fails))
+	whole := c.Name == "syncfs" || c.Name == "sync"
+	if err == nil && !info.IsDir() && !whole {
+		d.err = errors.Join(d.err, d.file(f, fails))
 		return
 	}
-	whole := c.Name == "syncfs"
 	covers := func(path string) bool { return whole || filepath.Dir(path) == c.Path }
 	device := func(f *os.File) (n uint64) {
 		var s unix.Stat_t
@@ -724,6 +750,10 @@ func (d *lossy) file(f *os.File, fails bool) error {
 
 // end gives the names that were lost to what they were before.
 func (d *lossy) end() error {
+	for _, f := range d.durable {
+		d.err = errors.Join(d.err, f.Close())
+	}
+	clear(d.durable)
 	for path, id := range d.lost {
 		f, err := os.Open(path)
 		if err != nil {

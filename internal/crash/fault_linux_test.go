@@ -59,7 +59,7 @@ func TestReadersAreThoseOfTheList(t *testing.T) {
 	}
 }
 
-// TestCutTakesWhatWasNotSynced kills a script that waits, and takes away what it has not synced.
+// TestCutTakesWhatWasNotSynced traces a script, and cuts the power at its end with nothing pending on the disk.
 func TestCutTakesWhatWasNotSynced(t *testing.T) {
 	needSupervisor(t)
 	check := func(script string, want map[string]string) {
@@ -72,13 +72,28 @@ func TestCutTakesWhatWasNotSynced(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "old"), []byte("old\n"), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		p := Program{Command: script + "; echo ack 1; while :; do sleep 1; done"}
-		if _, said, err := p.runAndCut(t.Context(), dir, 0); err != nil || said != "" {
-			t.Fatal(err, said)
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", script)
+		cmd.Dir = dir
+		trace := newTrace(dir, true, nil)
+		if f, err := underFault(t.Context(), cmd, dir, traced, nil, trace.meet); err != nil || f.exit != nil {
+			t.Fatal(err, f)
 		}
+		trace.killed()
+		if err := trace.end(); err != nil {
+			t.Fatal(err)
+		}
+		at := len(trace.log.Entries)
+		all := (&Failure{Log: trace.log, State: State{Crash: Power, Position: at, Rest: true, Mask: ^uint64(0)}}).Tree()
+		is := treeOf(dir)
+		for name, data := range is.Files {
+			if string(all.Files[name]) != string(data) || len(all.Files) != len(is.Files) {
+				t.Errorf("%s: with all that is pending %s is %q, want %q", script, name, all.Files[name], data)
+			}
+		}
+		left := (&Failure{Log: trace.log, State: State{Crash: Power, Position: at}}).Tree()
 		for name, text := range want {
-			if b, err := os.ReadFile(filepath.Join(dir, name)); string(b) != text || errors.Is(err, fs.ErrNotExist) != (text == "") {
-				t.Errorf("%s: %s is %q, %v, want %q", script, name, b, err, text)
+			if b, there := left.Files[name]; string(b) != text || there != (text != "") {
+				t.Errorf("%s: %s is %q, %v, want %q", script, name, b, there, text)
 			}
 		}
 	}
@@ -97,14 +112,14 @@ func TestProgramsUnderFaultsAreJudgedByWhatTheyAcknowledged(t *testing.T) {
 	needSupervisor(t)
 	check := func(want Known, write string) {
 		t.Helper()
-		p := Program{Command: "n=0; while [ $n -lt 60 ]; do n=$((n+1)); " + write + "; done", Read: "touch log; while read -r n; do echo $n; done <log", Dir: t.TempDir(), Time: time.Nanosecond, Seed: 1, Level: Fault}
+		p := Program{Command: "touch log; grep -xE '[0-9]{7}' log >new; mv new log; n=$(wc -l <log); while [ $n -lt 60 ]; do n=$((n+1)); " + write + "; done", Read: "touch log; while read -r n; do echo $n; done <log", Dir: t.TempDir(), Time: time.Nanosecond, Seed: 1, Level: Fault}
 		v, err := p.Prove(t.Context())
 		if err != nil || v.Verdict != want {
 			t.Errorf("%s: %v, %+v", write, err, v)
 		}
 	}
-	check(Held, "echo $n >>log && echo ack $n || exit")
-	check(Broken, "echo $n >>log; echo ack $n")
+	check(Held, "printf '%07d\\n' $n >>log && echo ack $n || exit")
+	check(Broken, "printf '%07d\\n' $n >>log; echo ack $n")
 }
 
 // TestCommandIsJudgedWithoutAFaultToo runs one that does not do what it must, whether or not a call fails.

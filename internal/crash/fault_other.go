@@ -5,7 +5,6 @@ package crash
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"os/exec"
 	"time"
 )
@@ -21,12 +20,4 @@ func (v *Verdict) byFault(context.Context, Cell, Options, time.Duration) error {
 
 func (v *Verdict) byHostile(context.Context, *Workload, Options, time.Duration) error {
 	return errors.New(noSupervisor)
-}
-
-func (Program) byFault(context.Context, *Verdict, *rand.Rand, time.Time) error {
-	return errors.New(noSupervisor)
-}
-
-func (Program) runAndCut(context.Context, string, time.Duration) ([]byte, string, error) {
-	return nil, "", errors.New(noSupervisor)
 }

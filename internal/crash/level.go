@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -489,6 +490,21 @@ func (e *RunError) Unwrap() error { return e.Err }
 type Tree struct {
 	Files map[string][]byte
 	Dirs  []string // each behind the one that it is in
+}
+
+// Write makes the files of a tree in a directory.
+func (t Tree) Write(dir string) error {
+	for _, name := range t.Dirs {
+		if err := os.Mkdir(filepath.Join(dir, filepath.FromSlash(name)), 0o777); err != nil {
+			return err
+		}
+	}
+	for name, data := range t.Files {
+		if err := os.WriteFile(filepath.Join(dir, filepath.FromSlash(name)), data, 0o666); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Explore records a run, explores its log, records runs on some of the states, and explores these logs.

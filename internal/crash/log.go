@@ -45,6 +45,7 @@ type Entry struct {
 	Op     Op
 	File   uint64 `json:",omitempty"` // a file's or a directory's number; of a Flush, 0 is everything
 	Offset int64  `json:",omitempty"` // Write; Resize: the new size
+	Length int64  `json:",omitempty"` // of a Flush of a file: it covers writes in so many bytes from Offset on; 0 is all
 	Data   []byte `json:",omitempty"` // Write
 	Edits  []Edit `json:",omitempty"` // Name
 	UpTo   int    `json:",omitempty"` // Flush, Lose: it covers the entries below this number
@@ -74,6 +75,7 @@ type Log struct {
 	Slack    time.Duration // what a bound by time is exceeded by rightly: writes and syncs in flight
 	Fake     bool          // the clock is exact, so that bounds by time are judged
 	Again    bool          // of a second run on a crash state
+	Naming   bool          `json:",omitempty"` // a sync of a file keeps a name that it was given, unless by a rename
 	FS       string        `json:",omitempty"` // level power: what is mounted. The log is of its disk; of the model it is of files
 	Size     int64         `json:",omitempty"` // of that disk
 	Program  *Program      `json:",omitempty"` // level power: what wrote, if it was no workload

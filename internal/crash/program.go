@@ -18,15 +18,22 @@ type Program struct {
 	Seed    uint64
 	Level   Level // Kill, if it is "", Fault or PowerCut
 	// Start is instead of Command, and Judge instead of the numbers that are printed and read.
-	// Each directory has a judge of its own.
-	Start func(ctx context.Context, dir string) *exec.Cmd `json:"-"`
-	Judge func() Judge                                    `json:"-"`
-	Again bool                                            // behind each fault it is run again without one
+	// Each directory begins with that judge.
+	Start  func(ctx context.Context, dir string) *exec.Cmd `json:"-"`
+	Judge  Judge                                           `json:"-"`
+	Again  bool                                            // behind each fault it is run again without one
+	Naming bool                                            // level power: as in [Log]
+	// Say, if there is one, is told what a run waits for that takes long.
+	Say func(string) `json:"-"`
 }
 
-// A Judge gets what a program has printed until a crash, and what the crash has left of a directory.
+// A Judge gets what a program has printed since the judge's moment, and what a crash has left of a directory. It returns the judge of
+// what comes next, and stays what it is. A line [NewLife] stands where the program was killed and started again.
 // An error says that nothing can be judged.
-type Judge func(dir string, printed []byte) (Tally, *Violation, error)
+type Judge func(dir string, printed []byte) (Tally, *Violation, Judge, error)
+
+// NewLife is a line of its own in what a program has printed in more than one life.
+const NewLife = "life"
 
 // Words says what is wrong, as its author knows the records.
 func (p Program) Words(v *Violation, c *Checker) string {

@@ -53,7 +53,7 @@ func TestProgramIsRunAgainOnWhatACrashLeft(t *testing.T) {
 	if _, v := again("rm -f log; echo no more; sleep 10", 3); v == nil || v.Rule != "lost" { // what was there is gone
 		t.Errorf("%v", v)
 	}
-	if _, v := again("echo torn >&2; exit 3", 0); v == nil || v.Rule != "again" || !strings.Contains(v.Words, "exit status 3: torn") {
+	if _, v := again("echo torn >&2; exit 3", 0); v == nil || v.Rule != "again" || !strings.Contains(v.Words, `exit status 3; it said "torn"`) {
 		t.Errorf("%v", v)
 	}
 	for _, words := range []string{"write log: no space left on device", "sh: echo: No space left on device", "Disk quota exceeded"} {
@@ -99,8 +99,10 @@ func TestFileSystemThatLosesIsNotTheProductsFault(t *testing.T) {
 
 // TestPromiseMayBreakBeforeAnAcknowledgement: what can't be read is told, though nothing was acknowledged yet.
 func TestPromiseMayBreakBeforeAnAcknowledgement(t *testing.T) {
-	unread := func(string, []byte) (Tally, *Violation, error) { return Tally{}, &Violation{Rule: "unread"}, nil }
-	p := Program{Command: "echo begun", Dir: t.TempDir(), Time: time.Nanosecond, Judge: func() Judge { return unread }}
+	unread := func(string, []byte) (Tally, *Violation, Judge, error) {
+		return Tally{}, &Violation{Rule: "unread"}, nil, nil
+	}
+	p := Program{Command: "echo begun", Dir: t.TempDir(), Time: time.Nanosecond, Judge: unread}
 	if v, err := p.Prove(t.Context()); err != nil || v.Failure == nil || v.Failure.Violation.Rule != "unread" {
 		t.Errorf("%+v, %v", v, err)
 	}

@@ -9,13 +9,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -24,90 +29,231 @@ import (
 	"github.com/holdfast-go/holdfast/internal/workdir"
 )
 
-// Prove crashes the program again and again, and judges what it has after each crash by what it
-// acknowledged. At level power the disk is no real one: with the program all goes that was not synced.
-func (p Program) Prove(ctx context.Context) (v *Verdict, err error) {
-	v = Cell{Workload: p.Workload()}.Verdict(cmp.Or(p.Level, Kill), p.Seed)
-	began := time.Now()
-	defer func() { v.Elapsed = time.Since(began) }()
-	r := rand.New(rand.NewPCG(p.Seed, 3))
-	for v.Level != Fault && v.Failure == nil && (time.Since(began) < p.Time || v.Kills == 0) {
-		dir, remove, err := Options{Dir: p.Dir}.Directory()
-		if err != nil {
-			return v, err
-		}
-		err = p.chain(ctx, v, r, dir)
-		if err = errors.Join(err, remove()); err != nil {
-			return v, err
-		}
-	}
-	if v.Level == Fault {
-		if err := p.byFault(ctx, v, r, began.Add(p.Time)); err != nil {
-			return v, err
-		}
-	}
-	if v.Failure == nil && v.Tally.Acknowledged == 0 {
-		return v, fmt.Errorf("the program acknowledged nothing in %d runs", v.Kills+v.Faults)
-	}
-	return v, nil
+// A proving is one proof of a program.
+type proving struct {
+	Program
+	v       *Verdict
+	r       *rand.Rand
+	end     time.Time
+	slowest time.Duration // from a start to the first acknowledgement
+	again   int           // lives behind a crash in which something was acknowledged
+	ended   int           // lives that ended by themselves
+	read    bool          // what a crash left was read once
 }
 
-func (p Program) chain(ctx context.Context, v *Verdict, r *rand.Rand, dir string) error {
-	judge := p.judgeOf(ctx, v)
-	for number := range chainRuns {
-		after := time.Duration(r.Int64N(int64(60 * time.Millisecond)))
-		var printed []byte
-		var said string
-		var err error
+// Prove crashes the program again and again, and judges what it has after each crash by what it acknowledged. At level power the disk
+// is a model of POSIX, made of what the program's calls do.
+func (p Program) Prove(ctx context.Context) (*Verdict, error) {
+	v := Cell{Workload: p.Workload()}.Verdict(cmp.Or(p.Level, Kill), p.Seed)
+	began := time.Now()
+	defer func() { v.Elapsed = time.Since(began) }()
+	x := &proving{Program: p, v: v, r: rand.New(rand.NewPCG(p.Seed, 3)), end: began.Add(p.Time)}
+	var err error
+	if v.Level == Fault {
+		err = x.byFault(ctx)
+	}
+	for runs := 0; v.Level != Fault && v.Failure == nil && v.Unknown == "" && err == nil && (runs == 0 || time.Now().Before(x.end)); runs++ {
 		if v.Level == PowerCut {
-			printed, said, err = p.runAndCut(ctx, dir, after)
+			err = x.byPower(ctx)
 		} else {
-			printed, said, err = p.run(ctx, dir, 1, after, (*exec.Cmd).Start)
+			err = x.inDirectory(func(dir string) error { return x.chain(ctx, dir) })
 		}
+	}
+	switch {
+	case err != nil || v.Failure != nil:
+	case v.Unknown != "":
+		v.Verdict = NotKnown
+	case v.Tally.Acknowledged == 0:
+		err = fmt.Errorf("the program acknowledged nothing in %d runs", v.Kills+v.Faults+x.ended)
+	case v.Level != Fault && v.Kills == 0:
+		v.Verdict, v.Unknown = NotKnown, fmt.Sprintf("it ended by itself in each of %d runs, before it was killed", x.ended)
+	case v.Level == Kill && x.again == 0:
+		v.Verdict, v.Unknown = NotKnown, "it acknowledged nothing after a crash, so that no going on was judged"
+	}
+	return v, err
+}
+
+// inDirectory calls do with a new directory, and removes it.
+func (x *proving) inDirectory(do func(dir string) error) error {
+	dir, remove, err := Options{Dir: x.Dir}.Directory()
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(dir), remove())
+}
+
+const (
+	// mostLives is how often a program is killed in one directory, and longestLife how long it lives behind its first acknowledgement.
+	mostLives   = 50
+	longestLife = 10 * time.Second
+)
+
+// byChance is a number between two, so that each order of magnitude is as frequent.
+func (x *proving) byChance(least, most float64) float64 {
+	return least * math.Pow(max(1, most/least), x.r.Float64())
+}
+
+// moment is when a life ends: so it meets timers, further segments, checkpoints.
+func (x *proving) moment() time.Duration {
+	most := min(longestLife, max(20*time.Millisecond, time.Until(x.end)))
+	return time.Duration(x.byChance(float64(time.Millisecond), float64(most)))
+}
+
+// chain kills a program again and again in one directory.
+func (x *proving) chain(ctx context.Context, dir string) error {
+	judge := x.judgeOf(ctx)
+	lives := int(x.byChance(2, mostLives+1))
+	for number := 0; number < lives && (number < 2 || time.Now().Before(x.end)); number++ {
+		out, err := sys.MemoryFile("holdfast-acks")
 		if err != nil {
-			return fmt.Errorf("%w: %s", err, said)
-		}
-		v.Kills++
-		if err := v.crashed(judge, dir, printed, fmt.Sprintf("after crash %d of a directory", number+1)); err != nil || v.Failure != nil {
 			return err
+		}
+		l, err := x.live(ctx, dir, out, life{behind: number > 0, until: until(x.moment())})
+		printed, readErr := printedIn(out)
+		if err = errors.Join(err, readErr, out.Close()); err != nil {
+			return err
+		}
+		when := fmt.Sprintf("after crash %d of a directory", number+1)
+		if judge, err = x.crashed(judge, dir, printed, when); err != nil || x.v.Failure != nil {
+			return err
+		}
+		if x.dead(l, dir, printed, number, fmt.Sprintf("run %d in a directory", number+1)); x.v.Failure != nil || x.v.Unknown != "" || l.ended && !l.acked {
+			return nil // a program that has no more to do
 		}
 	}
 	return nil
 }
 
-// crashed judges what a crash has left.
-func (v *Verdict) crashed(judge Judge, dir string, printed []byte, when string) error {
-	t, violation, err := judge(dir, printed)
-	v.Tally.Add(t)
-	if err == nil && violation != nil {
-		v.Verdict, v.Failure = Broken, &Failure{Violation: violation, State: State{Crash: Process}, Words: when + ": " + violation.Words, Kill: max(1, v.Kills)}
+// dead makes a failure of a life behind a crash that hangs, or that fails. The first life must not do that either, but no crash has
+// to do with it.
+func (x *proving) dead(l lived, dir string, printed []byte, number int, when string) {
+	words := ""
+	switch {
+	case l.stray != nil:
+		x.v.Unknown = l.stray.Error()
+	case number == 0:
+	case l.hung:
+		words = fmt.Sprintf("behind a crash it acknowledged nothing for %v, and did not end", l.waited.Round(time.Second/10))
+	case l.exit != nil && !l.acked:
+		words = fmt.Sprintf("behind a crash it failed: %v", l.exit)
+	case l.exit != nil:
+		words = fmt.Sprintf("behind a crash it went on, and failed: %v", l.exit)
 	}
-	return err
+	if words == "" {
+		return
+	}
+	if words += "; it printed nothing"; l.said != "" {
+		words = fmt.Sprintf("%s; it said %q", strings.TrimSuffix(words, "; it printed nothing"), l.said)
+	}
+	rule := "again"
+	if l.hung {
+		rule = "hang"
+	}
+	x.fails(&Violation{Rule: rule, Words: words}, treeOf(dir), printed, when)
+}
+
+// fails makes a verdict of a violation, and keeps the files.
+func (x *proving) fails(violation *Violation, t Tree, printed []byte, when string) {
+	x.v.Verdict, x.v.Failure = Broken, &Failure{Violation: violation, State: State{Crash: Process}, Words: when + ": " + violation.Words, Kill: max(1, x.v.Kills)}
+	x.v.Tally.Violations++
+	x.v.Failure.Log = x.logOf(t, printed)
+	x.v.Failure.State.Position = len(x.v.Failure.Log.Entries)
+}
+
+// crashed judges what a crash has left, and returns the judge of what comes next.
+func (x *proving) crashed(judge Judge, dir string, printed []byte, when string) (Judge, error) {
+	there := treeOf(dir) // before it is read, which may change it
+	t, violation, next, err := judge(dir, printed)
+	x.v.Tally.Add(t)
+	if err == nil && violation != nil {
+		x.v.Tally.Violations -= t.Violations
+		x.fails(violation, there, printed, when)
+	}
+	return next, err
+}
+
+// logOf is what a directory has, as a log of which only the end is a state.
+func (x *proving) logOf(t Tree, printed []byte) *Log {
+	l := &Log{Workload: "program", Policy: holdfast.Unbuffered().String(), Sector: 512, FS: "posix", Program: &x.Program}
+	number := map[string]uint64{".": Root}
+	for i, dir := range t.Dirs {
+		number[dir] = DirBit | uint64(i+1)
+		l.Add(Entry{Op: Name, Edits: []Edit{{number[path.Dir(dir)], path.Base(dir), number[dir]}}})
+	}
+	for i, name := range slices.Sorted(maps.Keys(t.Files)) {
+		n := uint64(i + 2)
+		l.Add(Entry{Op: Write, File: n, Data: t.Files[name]})
+		l.Add(Entry{Op: Name, Edits: []Edit{{number[path.Dir(name)], path.Base(name), n}}})
+	}
+	l.Start = l.Add(Entry{Op: Flush, UpTo: len(l.Entries)})
+	notes := Acknowledged(printed, Durable)
+	for _, n := range notes[max(0, len(notes)-1):] {
+		l.Add(Entry{Op: Noted, Note: &n})
+	}
+	return l
+}
+
+// mostKept is how many bytes of files are kept of a failure.
+const mostKept = 64 << 20
+
+// treeOf is what a directory has, or a part of it, where that is too much or can't be read.
+func treeOf(dir string) Tree {
+	t := Tree{Files: map[string][]byte{}}
+	kept := int64(0)
+	_ = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		inside, relErr := filepath.Rel(dir, name)
+		if err != nil || relErr != nil || inside == "." {
+			return nil
+		}
+		inside = filepath.ToSlash(inside)
+		if d.IsDir() {
+			t.Dirs = append(t.Dirs, inside)
+			return nil
+		}
+		info, err := d.Info()
+		if err != nil || !d.Type().IsRegular() || kept+info.Size() > mostKept {
+			return nil
+		}
+		if data, err := os.ReadFile(name); err == nil {
+			t.Files[inside] = data
+			kept += int64(len(data))
+		}
+		return nil
+	})
+	return t
 }
 
 // judgeOf returns the judge of a new directory.
-func (p Program) judgeOf(ctx context.Context, v *Verdict) Judge {
-	if p.Judge != nil {
-		return p.Judge()
+func (x *proving) judgeOf(ctx context.Context) Judge {
+	if x.Judge != nil {
+		return x.Judge
 	}
-	c := NewChecker(programTarget, v.Loss)
-	return func(dir string, printed []byte) (t Tally, violation *Violation, err error) {
+	return x.judgeBy(ctx, NewChecker(programTarget, x.v.Loss))
+}
+
+func (x *proving) judgeBy(ctx context.Context, before *Checker) Judge {
+	return func(dir string, printed []byte) (t Tally, violation *Violation, next Judge, err error) {
+		c := before.clone()
 		for _, n := range Acknowledged(printed, Flushed) {
 			c.Note(n)
 		}
 		c.Note(anyBegun)
-		found, err := p.Survey(ctx, dir)
-		if failed := (*exec.ExitError)(nil); errors.As(err, &failed) && (v.FaultsOf > 0 || v.Level == PowerCut) {
-			err = nil // it could be read without a fault: what can't be now is lost
+		found, err := x.Survey(ctx, dir)
+		if failed := (*exec.ExitError)(nil); errors.As(err, &failed) && x.read && ctx.Err() == nil {
+			violation, err = &Violation{Rule: "unread", Words: err.Error()}, nil // it could be read before
 		}
 		if err != nil {
-			return t, nil, err
+			return t, nil, nil, err
 		}
-		if violation = c.Judge(Process, found, time.Now().UnixNano(), -1); violation != nil {
-			violation.Words = p.Words(violation, c)
+		x.read = true
+		if lost := c.Judge(Process, found, time.Now().UnixNano(), -1); lost != nil {
+			if lost.Words = x.Words(lost, c); violation != nil {
+				lost.Words += fmt.Sprintf(" (%s)", violation.Words)
+			}
+			violation = lost
 		}
 		t, c.Tally = c.Tally, Tally{}
-		return t, violation, nil
+		return t, violation, x.judgeBy(ctx, c), nil
 	}
 }
 
@@ -150,15 +296,20 @@ func (p Program) RunAgain(ctx context.Context, dir string, before *Survivors) (T
 	c := NewChecker(programTarget, lossOfAck)
 	c.Inherit(before)
 	c.Note(anyBegun)
-	printed, said, err := p.run(ctx, dir, 1, 5*time.Millisecond, (*exec.Cmd).Start)
-	if full := fullDisk(said, 0); err != nil && full != nil {
-		return c.Tally, nil, full
-	}
-	if err != nil && ctx.Err() == nil {
-		return c.Tally, &Violation{Rule: "again", Words: strings.TrimSpace(fmt.Sprintf("the second run, on what a crash left, failed: %v: %s", err, said))}, nil
-	}
+	out, err := sys.MemoryFile("holdfast-acks")
 	if err != nil {
 		return c.Tally, nil, err
+	}
+	defer out.Close()
+	x := &proving{Program: p, v: &Verdict{}}
+	l, err := x.live(ctx, dir, out, life{behind: true, until: until(5 * time.Millisecond)})
+	printed, readErr := printedIn(out)
+	if err = errors.Join(err, readErr); err != nil {
+		return c.Tally, nil, err
+	}
+	if x.dead(l, dir, nil, 1, ""); x.v.Failure != nil {
+		v := x.v.Failure.Violation
+		return c.Tally, &Violation{Rule: v.Rule, Words: "the second run, on what a crash left: " + v.Words}, nil
 	}
 	for _, n := range Acknowledged(printed, Flushed) {
 		c.Note(n)
@@ -185,53 +336,176 @@ func fullDisk(said string, injected syscall.Errno) error {
 	return nil
 }
 
-// run starts the program, waits until it has printed so many bytes, and kills its process group some time later.
-// What it prints is kept in memory.
-func (p Program) run(ctx context.Context, dir string, size int64, after time.Duration, start func(*exec.Cmd) error) (printed []byte, said string, err error) {
-	out, err := sys.MemoryFile("holdfast-acks") // a file takes all that a pipe would make the program wait for
-	if err != nil {
-		return nil, "", err
+// A lived is what is known of one life of a program.
+type lived struct {
+	acked  bool          // it has acknowledged something
+	ended  bool          // by itself
+	exit   error         // then: how
+	hung   bool          // it has acknowledged nothing for long, and was killed
+	said   string        // on standard error
+	waited time.Duration // until then, or until that was given up
+	stray  error         // a process of it that could not be ended
+}
+
+const (
+	// startPatience is how long a program may take on an empty directory until it acknowledges something. Behind a crash it is as long
+	// as hangPatience, or much longer than each start before: then the program hangs.
+	startPatience = time.Minute
+	hangPatience  = 30 * time.Second
+	longer        = 10
+	sayAfter      = 5 * time.Second
+)
+
+// A life says how a program is run once.
+type life struct {
+	behind  bool                     // a crash
+	faulted bool                     // it may fail and acknowledge nothing: a call of it fails
+	until   func(printed int64) bool // it is killed then; called again and again from its first acknowledgement on
+	start   func(*exec.Cmd) error    // nil is as usual
+}
+
+// until returns what ends a life some time behind its first acknowledgement.
+func until(after time.Duration) func(int64) bool {
+	var end time.Time
+	return func(int64) bool {
+		if end.IsZero() {
+			end = time.Now().Add(after)
+		}
+		return !time.Now().Before(end)
 	}
-	defer out.Close()
-	var stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, "sh", "-c", p.Command)
-	if cmd.Dir = dir; p.Start != nil {
-		cmd = p.Start(ctx, dir)
+}
+
+// live starts the program, waits until it has acknowledged something in out, and kills it some time later with all that it
+// has started. A life behind a crash that hangs is no error. What it prints is kept in memory: a file takes all that a
+// pipe would make the program wait for.
+func (x *proving) live(ctx context.Context, dir string, out *os.File, how life) (l lived, err error) {
+	before, err := out.Stat()
+	if err != nil {
+		return l, err
+	}
+	var stderr lastWords
+	cmd := exec.CommandContext(ctx, "sh", "-c", x.Command)
+	if cmd.Dir = dir; x.Start != nil {
+		cmd = x.Start(ctx, dir)
 	}
 	cmd.Stdout, cmd.Stderr = out, &stderr
+	cmd.WaitDelay = time.Second // a process that left it may hold its output
 	g, err := newGroup()
 	if err != nil {
-		return nil, "", err
+		return l, err
 	}
 	defer g.end()
 	g.take(cmd)
-	if err := start(cmd); err != nil {
-		return nil, "", err
+	if how.start == nil {
+		how.start = (*exec.Cmd).Start
 	}
+	if err := how.start(cmd); err != nil {
+		return l, err
+	}
+	began := time.Now()
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	const patience = 10 * time.Second
-	limit := time.Now().Add(patience)
-	over := false
-	for begun := false; !begun && !over; {
+	patience := startPatience
+	if how.behind {
+		patience = max(hangPatience, longer*x.slowest)
+	}
+	told := false
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !l.acked && !l.ended && !l.hung {
 		select {
-		case err = <-ended:
-			over = true
-		case <-time.After(time.Millisecond):
-			info, statErr := out.Stat()
-			begun = statErr != nil || info.Size() >= size || time.Now().After(limit)
+		case l.exit = <-ended:
+			l.ended = true
+		case <-tick.C:
+			l.acked = acknowledges(out, before.Size())
+			l.waited = time.Since(began)
+			l.hung = !l.acked && l.waited > patience
+			if !told && l.waited > sayAfter && x.Say != nil {
+				told = true
+				x.Say(fmt.Sprintf("the program has acknowledged nothing yet; it is waited for up to %v", patience))
+			}
 		}
 	}
-	if !over {
-		time.Sleep(after)
-		err = g.kill()
-		<-ended
+	if l.acked {
+		x.slowest = max(x.slowest, l.waited)
+	}
+	for over := !l.acked; !l.ended && !over; {
+		info, err := out.Stat()
+		if over = err != nil || ctx.Err() != nil || how.until(info.Size()-before.Size()); over {
+			break
+		}
+		select {
+		case l.exit = <-ended:
+			l.ended = true
+		case <-tick.C:
+		}
+	}
+	l.stray = g.killAll(cmd.Process.Pid)
+	if !l.ended {
+		select {
+		case <-ended:
+		case <-time.After(10 * time.Second): // it waits in the kernel
+			l.stray = errors.Join(l.stray, fmt.Errorf("process %d, the program, can't be ended", cmd.Process.Pid))
+		}
 	}
 	if ctx.Err() != nil {
-		return nil, "", context.Cause(ctx)
+		return l, context.Cause(ctx)
 	}
-	printed, readErr := io.ReadAll(io.NewSectionReader(out, 0, math.MaxInt64))
-	return printed, strings.TrimSpace(stderr.String()), errors.Join(err, readErr)
+	l.acked = l.acked || acknowledges(out, before.Size())
+	if errors.Is(l.exit, exec.ErrWaitDelay) {
+		l.exit = nil
+	}
+	l.said = stderr.String()
+	switch {
+	case l.ended:
+		x.ended++
+	case !l.hung:
+		x.v.Kills++
+	}
+	if how.behind && l.acked {
+		x.again++
+	}
+	if full := fullDisk(l.said, 0); full != nil && l.exit != nil && !how.faulted {
+		return l, full
+	}
+	if l.hung && !how.behind && !how.faulted {
+		return l, fmt.Errorf("the program acknowledged nothing in %v, and was ended: %s", patience, l.said)
+	}
+	if l.ended && l.exit != nil && !how.behind && !how.faulted {
+		return l, fmt.Errorf("the program failed by itself, in a directory that no crash had met: %w: %s", l.exit, l.said)
+	}
+	return l, nil
+}
+
+// acknowledges reports whether a line from an offset on is an acknowledgement.
+func acknowledges(out *os.File, from int64) bool {
+	text, err := io.ReadAll(io.NewSectionReader(out, from, 1<<16))
+	return err != nil || bytes.Contains(append([]byte("\n"), text...), []byte("\nack "))
+}
+
+// printedIn is what a program has printed.
+func printedIn(out *os.File) ([]byte, error) {
+	return io.ReadAll(io.NewSectionReader(out, 0, math.MaxInt64))
+}
+
+// A lastWords keeps the end of what is written to it.
+type lastWords struct {
+	mu sync.Mutex
+	b  []byte
+}
+
+func (w *lastWords) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.b = append(w.b, p...)
+	w.b = w.b[max(0, len(w.b)-2000):]
+	return len(p), nil
+}
+
+func (w *lastWords) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return strings.TrimSpace(string(w.b))
 }
 
 // provingPrefix begins the names of the directories in which programs work or look.

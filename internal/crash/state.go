@@ -123,24 +123,45 @@ func (e *Entry) onto(b []byte) []byte {
 func (d *disk) settle(by *Entry) {
 	rest := d.pending[:0]
 	with := map[uint64]bool{}
-	if by.File != 0 { // a directory's names come with those that they build on
+	if by.File != 0 { // a directory's names come with those that they build on, and so does a new file's
+		before := map[Edit]bool{}
 		for _, i := range slices.Backward(d.pending) {
-			if e := &d.log.Entries[i]; e.Op == Name && i < by.UpTo {
-				for _, x := range e.Edits {
-					if x.Dir == by.File || x.File != 0 && with[x.File] {
-						for _, y := range e.Edits {
-							with[y.File] = y.File != 0
-						}
-						with[uint64(i)<<32] = true
+			e := &d.log.Entries[i]
+			if e.Op != Name || i >= by.UpTo {
+				continue
+			}
+			new := d.log.names(e, by.File)
+			if new || slices.ContainsFunc(e.Edits, func(x Edit) bool {
+				return x.Dir == by.File || x.File != 0 && with[x.File] || before[Edit{Dir: x.Dir, Name: x.Name}]
+			}) {
+				for _, y := range e.Edits {
+					with[y.File] = y.File != 0
+					if d.log.Naming {
+						before[Edit{Dir: y.Dir, Name: y.Name}] = true
 					}
 				}
+				with[uint64(i)<<32] = true
+			}
+		}
+	}
+	upTo := by.UpTo // of a part of a file: a size that is pending comes with all before it
+	if by.Length > 0 {
+		upTo = 0
+		for _, i := range d.pending {
+			if e := &d.log.Entries[i]; e.Op == Resize && e.File == by.File && i < by.UpTo {
+				upTo = i + 1
 			}
 		}
 	}
 	for _, i := range d.pending {
 		e := &d.log.Entries[i]
 		mine := by.File == 0 || e.Op != Name && e.File == by.File || e.Op == Name && with[uint64(i)<<32]
-		if i >= by.UpTo || !mine {
+		if by.Length > 0 && e.Op == Write && e.File == by.File && i < by.UpTo && by.Offset <= e.Offset && e.Offset+int64(len(e.Data)) <= by.Offset+by.Length {
+			mine = true
+		} else if i >= by.UpTo || e.Op != Name && i >= upTo {
+			mine = false
+		}
+		if !mine {
 			rest = append(rest, i)
 			continue
 		}
@@ -156,12 +177,21 @@ func (d *disk) settle(by *Entry) {
 		} else {
 			f.odd = true
 		}
-		f.pending = f.pending[1:] // its entries are in order, and the older go first
+		at, _ := slices.BinarySearch(f.pending, i)
+		if at > 0 { // an older one still is pending
+			f.odd = true
+		}
+		f.pending = slices.Delete(f.pending, at, at+1)
 		if f.odd && len(f.pending) == 0 && by.Op == Flush && bytes.Equal(f.stable, f.kernel) {
 			f.odd = false
 		}
 	}
 	d.pending = rest
+}
+
+// names reports whether an entry only gives a file a name, where the file's sync keeps that.
+func (l *Log) names(e *Entry, file uint64) bool {
+	return l.Naming && file&DirBit == 0 && file != Root && len(e.Edits) == 1 && e.Edits[0].File == file
 }
 
 // rename brings names to the disk.

@@ -32,6 +32,7 @@ type benchmark struct {
 	from     string
 	resume   string
 	fio      string
+	all      bool
 	baseline compare.Baseline
 
 	studies study.List // of which an earlier run may be
@@ -52,12 +53,12 @@ func New(studies study.List, kernels ...place.Kernel) *cobra.Command {
 	b := &benchmark{Flags: run.NewFlags(kernels), studies: studies}
 	cmd := &cobra.Command{
 		Use: "bench [flags]",
-		Long: `Bench writes files under several policies of buffering, flushing and syncing and
-prints what each costs a writer on this disk, how long it takes until all is
-durable, CPU time, the latency of a Write, and what a crash takes at worst. A
-policy with a period (sync=1s) is judged in long trials at a moderate rate, in
-which the period falls due. It ends with the policy to use. It takes less than a
-minute, writes only in a new directory of its own, and removes it at the end.
+		Long: `Bench writes files under several policies of buffering, flushing and syncing. It
+prints what a power cut takes under each, what each costs a writer on this disk,
+which one to use, and how sure that is; --all prints the rest. A policy with a
+period (sync=1s) is judged in long trials at a moderate rate, in which the period
+falls due. It takes less than a minute, writes only in a new directory of its
+own, and removes it at the end.
 
 A policy is one line of text, such as buffer=64KiB,flush=100ms,sync=1s:
   buffer  bytes gathered in memory before they go to the kernel (0: none)
@@ -67,9 +68,7 @@ A policy is one line of text, such as buffer=64KiB,flush=100ms,sync=1s:
           kernel has that are not on the disk), both (1s/4MiB: whichever comes
           first), group (Write returns when its bytes are on the disk, together
           with others), each (on its own)
-or a name: unbuffered, buffered=64KiB, periodic=1s, durable, eachdurable.
-
-With the name of a study it does what holdfast study does.`,
+or a name: unbuffered, buffered=64KiB, periodic=1s, durable, eachdurable.`,
 		Example: `  holdfast bench --quick
   holdfast bench --dir . --policy buffer=64KiB,sync=1s --policy sync=group -o results.jsonl`,
 		Annotations: cli.Exits(map[int]string{cli.ExitNotMet: "slower than --baseline or --against, or bytes were wrong"}),
@@ -80,12 +79,15 @@ With the name of a study it does what holdfast study does.`,
 	return cmd
 }
 
-// args refuses what is no name of a study. Their commands are below this one.
+// args refuses all arguments. The name of a study belongs to another command.
 func (b *benchmark) args(_ *cobra.Command, args []string) error {
-	if len(args) == 0 || len(args) == 1 && args[0] == sweep.Policy().Name {
+	if len(args) == 0 {
 		return nil
 	}
-	return cli.Misuse("the studies are "+strings.Join(b.studies.Names(), ", ")+"; holdfast study says what they ask", "there is no study %q", args[0])
+	if _, ok := b.studies.Find(args[0]); ok {
+		return cli.Misuse("holdfast study "+args[0]+" repeats the experiment", "bench measures policies, and %s is a study", args[0])
+	}
+	return cli.Misuse("holdfast bench --help shows the flags", "bench takes no argument, and %q was given", args[0])
 }
 
 func (b *benchmark) addFlags(cmd *cobra.Command) {
@@ -103,8 +105,9 @@ func (b *benchmark) addFlags(cmd *cobra.Command) {
 	f.Var(cli.Once("file", &b.from, cli.Given), "from", "repeat the run of these results: the same policies, records and order")
 	f.Var(cli.Once("file", &b.resume, cli.Given), "resume", "go on with the run of these results, which was interrupted or killed")
 	cli.InGroup(f, "How long, and again", "width", "rounds", "seed", "from", "resume")
+	cli.AllFlag(f, &b.all)
 	cli.PlotFlag(f, &b.Plot)
-	cli.InGroup(f, "What is shown", "plot")
+	cli.InGroup(f, "What is shown", "all", "plot")
 	b.PlacesFlags(f)
 	cli.ExportFlag(f, &b.Export, "print this instead of the table")
 	cli.FioFlag(f, &b.fio)
@@ -234,12 +237,12 @@ func (b *benchmark) print(w io.Writer, of result.Run) error {
 		return err
 	}
 	if b.baseline.Against == "" {
-		return b.Print(w, b.studies, of, false)
+		return b.Print(w, b.studies, of, b.all)
 	}
 	if b.Export != "" {
 		return b.baseline.Show(w, of, b.Export)
 	}
-	if err := cli.WriteText(w, b.studies, of, false); err != nil {
+	if err := cli.WriteText(w, b.studies, of, b.all); err != nil {
 		return err
 	}
 	if _, err := io.WriteString(w, "\n"); err != nil {

@@ -108,9 +108,11 @@ func ParseShare(noun string) func(string) (float64, error) {
 		}
 		if isPercent {
 			x /= 100
+		} else if x > 1 && x <= 100 {
+			return 0, fmt.Errorf("a %s of %s is more than everything; did you mean %[2]s%%?", noun, text)
 		}
 		if !(x >= minShare && x <= 1) {
-			return 0, fmt.Errorf("a %s of %s can't be had; use 0.1%% to 100%%", noun, text)
+			return 0, fmt.Errorf("a %s of %s is not possible; use 0.1%% to 100%%", noun, text)
 		}
 		return x, nil
 	}
@@ -162,6 +164,9 @@ func nearFlags(cmd *cobra.Command, name string) []string {
 			return []string{swapped}
 		}
 	}
+	if f := cmd.Flags().Lookup(elsewhere[strings.ToLower(name)]); f != nil {
+		return []string{f.Name}
+	}
 	flags := &cobra.Command{SuggestionsMinimumDistance: min(2, (len(name)+1)/3)} // different letters
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if !f.Hidden {
@@ -169,6 +174,12 @@ func nearFlags(cmd *cobra.Command, name string) []string {
 		}
 	})
 	return flags.SuggestionsFor(name)
+}
+
+// elsewhere are names that other programs have for our flags.
+var elsewhere = map[string]string{
+	"port": "listen", "addr": "listen", "address": "listen", "bind": "listen", "format": "export", "out": "output", "verbose": "all",
+	"duration": "time", "runtime": "time", "directory": "dir", "bs": "record", "threads": "writers", "numjobs": "writers",
 }
 
 // Given returns a text that is not empty, or an error.

@@ -129,10 +129,12 @@ func helpCommands(w io.Writer, cmd *cobra.Command) {
 	if !cmd.HasAvailableSubCommands() {
 		return
 	}
-	fmt.Fprint(w, "\nCommands:\n")
-	for _, c := range cmd.Commands() {
-		if c.IsAvailableCommand() {
-			fmt.Fprintf(w, "  %-12s %s\n", c.Name(), c.Short)
+	for _, group := range append([]*cobra.Group{{Title: "Commands:"}}, cmd.Groups()...) {
+		fmt.Fprintf(w, "\n%s\n", group.Title)
+		for _, c := range cmd.Commands() {
+			if c.IsAvailableCommand() && c.GroupID == group.ID {
+				fmt.Fprintf(w, "  %-12s %s\n", c.Name(), c.Short)
+			}
 		}
 	}
 }

@@ -31,7 +31,13 @@ MANPATH has a directory man1 with them.`,
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return writeMan(cmd.Root(), args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := writeMan(cmd.Root(), args[0]); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s has the manual pages\n", OneLine(args[0]))
+			return err
+		},
 	}
 }
 

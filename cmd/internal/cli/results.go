@@ -24,8 +24,8 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
 )
 
-// WriteReport writes a run in a format. Without a format it writes a page to a file, else the
-// table: all of it, or the first part of a study.
+// WriteReport writes a run in a format. Without a format it writes a page to a file, else all of the text, or the
+// answer alone.
 func WriteReport(w io.Writer, studies study.List, run result.Run, format report.Format, toFile, whole bool) error {
 	switch {
 	case format != "":
@@ -36,7 +36,7 @@ func WriteReport(w io.Writer, studies study.List, run result.Run, format report.
 	return WriteText(w, studies, run, whole)
 }
 
-// WriteText writes the table in the width of the terminal and the characters of the locale.
+// WriteText writes a run's text, all of it or the answer alone, in the width of the terminal and the characters of the locale.
 func WriteText(w io.Writer, studies study.List, run result.Run, whole bool) error {
 	return WriteLocal(w, func(text io.Writer) error {
 		return report.Text(text, studies, run, Columns(w), whole)
@@ -73,9 +73,9 @@ func InLocale(text string) string {
 	return report.ASCII(text)
 }
 
-// AllFlag adds --all to a command that prints studies.
+// AllFlag adds --all to a command that prints a run.
 func AllFlag(f *pflag.FlagSet, all *bool) {
-	f.BoolVar(all, "all", false, "of a study, print every table and note; without it what comes first,\nin at most 60 lines")
+	f.BoolVar(all, "all", false, "print every table, interval and doubt; without it the answer, in some\n30 lines")
 }
 
 // PlotFlag adds --plot to a command that prints tables.

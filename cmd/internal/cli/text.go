@@ -53,7 +53,8 @@ func NotText(path string) []byte {
 	return []byte(path)
 }
 
-// folded breaks lines at spaces to fit columns, unless a word is longer; 0 breaks nothing. A
+// folded breaks lines at spaces to fit columns, and paths that are longer behind a slash, unless a word is longer; 0
+// breaks nothing. A
 // continued line stands below the line's last column of text. If too few columns are left there,
 // the last cell of a table's row gets lines of its own.
 func folded(text string, columns int) string {
@@ -82,6 +83,14 @@ func folded(text string, columns int) string {
 					at = i
 				}
 			}
+			if at < 0 || at > columns { // a long word: a path is broken behind a slash
+				if slash := lastSlash(rest[:columns], from); slash > 0 {
+					b.WriteString(string(rest[:slash]) + "\n")
+					rest = append([]rune(strings.Repeat(" ", hang)), rest[slash:]...)
+					from = hang
+					continue
+				}
+			}
 			if at < 0 {
 				break
 			}
@@ -95,6 +104,16 @@ func folded(text string, columns int) string {
 		}
 	}
 	return b.String()
+}
+
+// lastSlash returns the place behind the last slash that has a letter between it and from, or 0.
+func lastSlash(text []rune, from int) int {
+	for i := len(text) - 1; i > from+1; i-- {
+		if text[i] == '/' {
+			return i + 1
+		}
+	}
+	return 0
 }
 
 // OneLine escapes line feeds, so that a name in a text can't begin a line of its own.

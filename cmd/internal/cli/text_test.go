@@ -34,8 +34,8 @@ func TestLinesFitTheTerminal(t *testing.T) {
 	check(24, "  policy  54ns  128KiB  all of what was written is lost\n", "  policy  54ns  128KiB\n      all of what was\n      written is lost\n")
 	check(60, "  policy  54ns  0  all of it is lost\n", "  policy  54ns  0  all of it is lost\n")
 	check(6, "ab 12 %\n", "ab\n  12 %\n")
-	check(6, "/a/long/path and\n", "/a/long/path\n  and\n")
-	check(6, "  /a/long/path\n\n", "  /a/long/path\n\n")
+	check(6, "/a/long/path and\n", "/a/\n  long/path\n  and\n")
+	check(6, "  /a/long/path\n\n", "  /a/\n  long/path\n\n")
 }
 
 func TestHelpIsFilledWhereItIsNarrow(t *testing.T) {

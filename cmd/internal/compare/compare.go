@@ -59,7 +59,7 @@ them may be -, the standard input.`,
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.Var(cli.Once("percent", &c.threshold, cli.ParseShare("threshold")), "threshold", "the slowdown from which a cell has regressed (default: 5%)")
-	f.VarP(cli.Once("file", &c.output, cli.NewFile), "output", "o", "write to this new file instead of stdout")
+	f.VarP(cli.Once("file", &c.output, cli.NewFile), "output", "o", "write an HTML page, or what is exported, to this new file")
 	cli.ExportFlag(f, &c.format, "write for programs or a pull request")
 	f.Var(cli.Once("dir", &c.dir, cli.Given), "baseline-dir", "the directory of the baselines (default: in the user's cache)")
 	return cmd
@@ -88,7 +88,12 @@ func (c *comparison) run(cmd *cobra.Command, nameA, nameB string) error {
 	if err != nil {
 		return err
 	}
-	write := func(w io.Writer) error { return Show(w, both, c.format) }
+	write := func(w io.Writer) error {
+		if c.output != "" && c.format == "" {
+			return report.ContrastHTML(w, []figure.Contrast{both}, nil)
+		}
+		return Show(w, both, c.format)
+	}
 	if err := cli.WriteOut(cmd.OutOrStdout(), c.output, write); err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ Slurm, Kubernetes or Ansible.
 
 Of one host, study and mount point the newest results count. A file that is empty
 or damaged, and a host of --expect that has none, is listed; the others go on.`,
-		Example: `  holdfast fleet before.jsonl after.jsonl
+		Example: `  holdfast fleet results/
   holdfast fleet . --export csv -o fleet.csv`,
 		Annotations: cli.Exits(map[int]string{cli.ExitNotMet: "there are outliers", cli.ExitNotKnown: "that is not known: a host has no results, or its group has fewer than four hosts"}),
 		Args: func(_ *cobra.Command, args []string) error {

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"text/tabwriter"
 	"time"
 	"unicode/utf8"
@@ -45,6 +46,7 @@ type proof struct {
 	eio, trace  bool
 	started     place.Starter
 	kernel      string // the name of started, if it is to be started
+	say         func(string)
 }
 
 // childCommand is the command that level kill runs this program as.
@@ -211,25 +213,7 @@ func (p *proof) run(cmd *cobra.Command) error {
 	if err := p.complete(cmd.Context(), cmd.ErrOrStderr()); err != nil {
 		return err
 	}
-	var verdicts []*crash.Verdict
-	var err error
-	if changed("cmd") {
-		for _, level := range p.Levels {
-			var v *crash.Verdict
-			if err == nil && level == crash.PowerCut {
-				o := p.Options
-				o.Levels, o.Workloads, o.Program = []crash.Level{level}, catalogue.With(), &crash.Program{Command: p.command, Read: p.read}
-				var found []*crash.Verdict
-				found, err = crash.Prove(cmd.Context(), o)
-				verdicts = append(verdicts, found...)
-			} else if err == nil {
-				v, err = crash.Program{Command: p.command, Read: p.read, Dir: p.Dir, Time: min(p.Time, 10*time.Second), Seed: p.Seed, Level: level}.Prove(cmd.Context())
-				verdicts = append(verdicts, v)
-			}
-		}
-	} else {
-		verdicts, err = crash.Prove(cmd.Context(), p.Options)
-	}
+	verdicts, err := p.judgeAll(cmd.Context(), cmd.ErrOrStderr())
 	if err != nil {
 		if cmd.Context().Err() != nil {
 			return &cli.Refusal{Code: cli.ExitInterrupted, Err: errors.New("interrupted: nothing is proven"), Hint: "all that it made is removed"}
@@ -237,6 +221,56 @@ func (p *proof) run(cmd *cobra.Command) error {
 		return &cli.Refusal{Code: cli.ExitCannot, Err: err, Hint: cli.DiskHint(err)}
 	}
 	return p.report(cmd.OutOrStdout(), verdicts)
+}
+
+// judgeAll makes the verdicts, and shows meanwhile how far it is.
+func (p *proof) judgeAll(ctx context.Context, stderr io.Writer) (verdicts []*crash.Verdict, err error) {
+	progress := cli.NewProgress(stderr, false)
+	var mu sync.Mutex
+	var made []*crash.Verdict
+	began := time.Now()
+	level := ""
+	progress.Every(func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		return fmt.Sprintf("%s%s; %v of about %v", level, sumOf(made).answer(), time.Since(began).Round(time.Second), p.Time)
+	})
+	defer progress.End()
+	p.Each = func(v *crash.Verdict) {
+		mu.Lock()
+		defer mu.Unlock()
+		level = "level " + strings.TrimSpace(string(v.Level)+" "+v.FS) + ": "
+		made = append(made, v)
+	}
+	if p.command == "" {
+		return crash.Prove(ctx, p.Options)
+	}
+	p.say = func(text string) { progress.Say("%s", text) }
+	for n, level := range p.Levels {
+		left := (p.Time - time.Since(began)) / time.Duration(len(p.Levels)-n)
+		if level == crash.PowerCut {
+			o := p.Options
+			o.Levels, o.Workloads, o.Time = []crash.Level{level}, catalogue.With(), left
+			o.Program = &crash.Program{Command: p.command, Read: p.read}
+			found, err := crash.Prove(ctx, o)
+			if verdicts = append(verdicts, found...); err != nil {
+				return verdicts, err
+			}
+			continue
+		}
+		v, err := p.program(level, left).Prove(ctx)
+		if err != nil {
+			return verdicts, fmt.Errorf("level %s: %w", level, err)
+		}
+		verdicts = append(verdicts, v)
+		p.Each(v)
+	}
+	return verdicts, nil
+}
+
+// program is the program of --cmd.
+func (p *proof) program(level crash.Level, most time.Duration) crash.Program {
+	return crash.Program{Command: p.command, Read: p.read, Dir: p.Dir, Time: most, Seed: p.Seed, Level: level, Say: p.say}
 }
 
 // removeStale removes what killed runs have left. What it can't remove is said, and ends nothing.
@@ -354,7 +388,7 @@ func (p *proof) completePower(ctx context.Context, stderr io.Writer, all bool) e
 		return err
 	}
 	if len(here) == 0 && p.kinds == nil {
-		if err := powercut.Can(ctx, p.Options, powercut.Model); err == nil {
+		if err := p.can(ctx, powercut.Model); err == nil {
 			here = []string{powercut.Model}
 			cli.Say(stderr, "level power judges a model of what POSIX promises instead")
 		} else {
@@ -386,12 +420,40 @@ func (p *proof) completePower(ctx context.Context, stderr io.Writer, all bool) e
 			if o.Program != nil && !p.statesGiven {
 				o.States = programStates
 			}
-			more, err = powercut.Run(ctx, o, []string{powercut.Model}, most)
+			if o.Program != nil {
+				more, err = p.modelOf(ctx, o, most)
+			} else {
+				more, err = powercut.Run(ctx, o, []string{powercut.Model}, most)
+			}
 			all = append(all, more...)
 		}
 		return all, err
 	}
 	return nil
+}
+
+// can returns nil if the power of a file system can be cut. The model takes no mount for a program of --cmd, where its calls can be seen.
+func (p *proof) can(ctx context.Context, kind string) error {
+	if kind == powercut.Model && p.command != "" && crash.CanSupervise(exec.Command("true")) == "" {
+		return nil
+	}
+	return powercut.Can(ctx, p.Options, kind)
+}
+
+// modelOf makes the verdict of the program of --cmd by the model: of its calls, where these can be seen, and else, or where it
+// makes others, of a tree that is mounted.
+func (p *proof) modelOf(ctx context.Context, o crash.Options, most time.Duration) ([]*crash.Verdict, error) {
+	if crash.CanSupervise(exec.Command("true")) == "" {
+		v, err := p.program(crash.PowerCut, most).Prove(ctx)
+		if err != nil {
+			return nil, err
+		}
+		v.FS = powercut.Model
+		if v.Unknown == "" || powercut.Can(ctx, p.Options, powercut.Model) != nil {
+			return []*crash.Verdict{v}, nil
+		}
+	}
+	return powercut.Run(ctx, o, []string{powercut.Model}, most)
 }
 
 // powerKinds are the file systems of level power. One that can't be had is left out if it was
@@ -405,7 +467,7 @@ func (p *proof) powerKinds(ctx context.Context, stderr io.Writer, all bool) (her
 		}
 	}
 	for _, kind := range kinds {
-		if err := powercut.Can(ctx, p.Options, kind); err == nil {
+		if err := p.can(ctx, kind); err == nil {
 			here = append(here, kind)
 		} else if p.kinds != nil {
 			hint := "run as root, or leave it out of --fs"
@@ -494,31 +556,9 @@ func thisProgram(ctx context.Context, args ...string) *exec.Cmd {
 	return place.ThisProgram(ctx, append([]string{childCommand, "--"}, args...)...)
 }
 
-// report prints the page of verdicts, and keeps the failing states.
+// report prints what was found, and keeps the failing states if -o names a file.
 func (p *proof) report(stdout io.Writer, verdicts []*crash.Verdict) error {
-	var broken []*crash.Verdict
-	unknown, noTime := 0, 0
-	for _, v := range verdicts {
-		switch v.Verdict {
-		case crash.NotKnown:
-			unknown++
-		case crash.NoTime:
-			noTime++
-		}
-		if v.Failure != nil {
-			broken = append(broken, v)
-		}
-	}
-	if p.output == "" && slices.ContainsFunc(broken, func(v *crash.Verdict) bool { return v.Failure.Log != nil }) {
-		f, err := os.CreateTemp("", "holdfast-proof-*.jsonl")
-		if err != nil {
-			return err
-		}
-		p.output = f.Name()
-		if err := errors.Join(writeProof(f, verdicts), f.Close()); err != nil {
-			return err
-		}
-	} else if p.output != "" {
+	if p.output != "" {
 		if err := cli.WriteOut(stdout, p.output, func(w io.Writer) error { return writeProof(w, verdicts) }); err != nil {
 			return err
 		}
@@ -527,21 +567,28 @@ func (p *proof) report(stdout io.Writer, verdicts []*crash.Verdict) error {
 		// a failed write is reported at the end
 		_ = cli.WriteLocal(stdout, func(w io.Writer) error { _, err := fmt.Fprintf(w, format, args...); return err })
 	}
-	text := page(verdicts, cli.Columns(stdout))
-	summed := !p.All && strings.Count(text, "\n") > mostLines
-	if summed {
-		text = summary(verdicts, cli.Columns(stdout)) + "\n"
+	columns := cli.Columns(stdout)
+	found := sumOf(verdicts)
+	say("%s", summary(verdicts, columns))
+	if p.All {
+		say("\n%s\n%s", matrix(verdicts), strings.TrimSuffix(page(verdicts, columns), "\n"))
 	}
-	say("%sseed %d\n", text, p.Seed)
+	kept := false
 	for i, v := range verdicts {
-		if v.Unknown != "" {
-			say("\n%s, %s under %v is not known: %s\n", strings.TrimSpace(string(v.Level)+" "+v.FS), v.Workload, policyText(v), cli.OneLine(v.Unknown))
+		what := fmt.Sprintf("%s, %s under %v", strings.TrimSpace(string(v.Level)+" "+v.FS), v.Workload, policyText(v))
+		switch {
+		case v.Unknown != "":
+			say("\n%s is not known: %s\n", what, cli.OneLine(v.Unknown))
+		case v.Verdict == crash.NotKnown && v.Control == "":
+			say("\n%s is not known: a control of this level did not show what it must\n", what)
+		case v.Verdict == crash.NotKnown && v.Control != "correct":
+			say("\n%s: this liar was not caught\n", what)
 		}
 		if v.Failure == nil {
 			continue
 		}
-		say("\n%s, %s under %v: %s\n", strings.TrimSpace(string(v.Level)+" "+v.FS), v.Workload, policyText(v), cli.OneLine(v.Failure.Words))
-		if v.Failure.Log != nil {
+		say("\n%s: %s\n", what, cli.OneLine(v.Failure.Words))
+		if v.Failure.Log != nil && p.output != "" {
 			more := ""
 			if v.Failure.Log.Program != nil {
 				more = " --cmd … --read …" // a file says no command that root runs
@@ -549,16 +596,43 @@ func (p *proof) report(stdout io.Writer, verdicts []*crash.Verdict) error {
 			// It is copied, so it is one line.
 			fmt.Fprintf(stdout, "  holdfast prove --replay %s:%d%s\n", cli.OneLine(p.output), i+1, more)
 		}
+		kept = kept || v.Failure.Log != nil
+	}
+	say("\nseed %d", p.Seed)
+	switch {
+	case kept && p.output == "":
+		say("; -o FILE keeps failing states, for --replay and --look\n")
+	case p.All:
+		say("\n")
+	default:
+		say("; a row for each verdict: --all, or -o FILE\n")
 	}
 	switch {
-	case unknown > 0:
-		return &cli.Refusal{Code: cli.ExitNotKnown, Err: fmt.Errorf("%s not known: a control did not show what it must", cli.CountText(int64(unknown), "verdict")), Hint: "more --states or more --time may show it"}
-	case len(broken) > 0:
-		return &cli.Refusal{Code: cli.ExitNotMet, Err: fmt.Errorf("%s broken", cli.CountText(int64(len(broken)), "promise")), Hint: "the lines above say which, and how to see it again"}
-	case noTime > 0:
-		return &cli.Refusal{Code: cli.ExitNotKnown, Err: fmt.Errorf("%s not made: --time was over before", cli.CountText(int64(noTime), "verdict")), Hint: "give more --time, or choose with --level, --policy and --workload"}
+	case found.broken > 0:
+		return &cli.Refusal{Code: cli.ExitNotMet, Err: fmt.Errorf("%s broken", cli.CountText(int64(found.broken), "promise")), Hint: "the lines above say which, and how to see it again"}
+	case found.unknown > 0:
+		words, hint := whyUnknown(verdicts)
+		return &cli.Refusal{Code: cli.ExitNotKnown, Err: fmt.Errorf("%s not known: %s", cli.CountText(int64(found.unknown), "verdict"), words), Hint: hint}
+	case found.tooBusy():
+		return &cli.Refusal{Code: cli.ExitNotKnown, Err: fmt.Errorf("this machine is too busy to prove much: %d of %s made in %v", found.all-found.noTime, cli.CountText(int64(found.all), "verdict"), p.Time), Hint: "give more --time, or choose with --level, --policy and --workload"}
 	}
 	return nil
+}
+
+// whyUnknown says why verdicts are not known, and what helps.
+func whyUnknown(verdicts []*crash.Verdict) (words, hint string) {
+	for _, v := range verdicts {
+		switch {
+		case v.Verdict != crash.NotKnown:
+		case v.Unknown != "":
+			return "what was run could not be judged", "the lines above say why"
+		case v.Control == "correct":
+			return "a plain correct program lost something there too", "the disk or its file system loses what was synced, whoever writes"
+		case v.Control != "":
+			return "a liar was not caught", "more --states or more --time may show it"
+		}
+	}
+	return "this file system loses what was synced, from any program", "choose another file system by --fs"
 }
 
 func writeProof(w io.Writer, verdicts []*crash.Verdict) error {
@@ -592,7 +666,7 @@ func page(verdicts []*crash.Verdict, columns int) string {
 		var all crash.Tally
 		var kills, faults int
 		var elapsed time.Duration
-		rows := [][]string{{"workload", "policy", "states", "acknowledged", "lost", "accepted and lost: most", "mean", "allowed", "torn", "order", "temporaries", "verdict"}}
+		rows := [][]string{{"workload", "policy", "states", "acknowledged", "lost", "in flight and gone: most", "mean", "allowed", "torn", "order", "temporaries", "verdict"}}
 		title := strings.Replace(shows[part.level], "FS", part.kind, 1)
 		if part.kind == powercut.Model {
 			title = "Power cuts of posix, a model of the least that POSIX promises. It is no real file system:"
@@ -649,7 +723,7 @@ func tableText(rows [][]string, columns int) string {
 		}
 		b.WriteString(lines[i] + "\n")
 		if i > 0 && r[5] != "0" {
-			line := "  accepted and lost: " + r[5] + "; allowed: " + r[7]
+			line := "  in flight and gone: " + r[5] + "; allowed: " + r[7]
 			if widest([]string{line}) > columns {
 				line = strings.Replace(line, "; ", "\n  ", 1)
 			}
@@ -688,6 +762,10 @@ func row(v *crash.Verdict) []string {
 		verdict = "control: caught"
 	}
 	states := max(1, t.States)
+	allowed := v.Allowed
+	if t.Most.Records > 0 && v.Control == "" && v.Verdict == crash.Held && allowed == "nothing" {
+		allowed = "what was not acknowledged"
+	}
 	temporaries := fmt.Sprint(t.Temporaries)
 	if t.Temporaries > 0 {
 		temporaries = fmt.Sprintf("%d, then %d", t.Temporaries, t.TemporaryEnd)
@@ -696,7 +774,7 @@ func row(v *crash.Verdict) []string {
 		v.Workload, policyText(v),
 		cli.Grouped(t.States), cli.Grouped(t.Acknowledged), cli.Grouped(t.Lost), extent(t.Most),
 		extent(crash.Extent{Records: t.Sum.Records / states, Bytes: t.Sum.Bytes / states, Age: t.Sum.Age / time.Duration(states)}),
-		v.Allowed, cli.Grouped(t.TornTails), cli.Grouped(t.Disorder), temporaries, verdict,
+		allowed, cli.Grouped(t.TornTails), cli.Grouped(t.Disorder), temporaries, verdict,
 	}
 }
 
@@ -750,7 +828,7 @@ func (p *proof) again(ctx context.Context, stdout io.Writer) error {
 		o = p.inside(o, v.Failure.Log.FS)
 	}
 	switch {
-	case v.Level == crash.PowerCut && v.Failure.Log != nil:
+	case v.Failure.Log != nil && v.Failure.Log.FS != "": // of level power, or of a program
 		violation, err = powercut.Replay(ctx, o, v.Failure, p.look)
 	case p.look != "":
 		err = errors.New("--look: only a state of level power can be mounted")

@@ -78,15 +78,18 @@ func TestWrongInputIsRefused(t *testing.T) {
 // TestPageShowsWhatHeldAndItsControls runs one workload in memory.
 func TestPageShowsWhatHeldAndItsControls(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "proof.jsonl")
-	out, told, code := command(t, "--level", "memory", "--policy", "durable", "--workload", "enqueue", "--states", "2000", "--time", "1ms", "--seed", "7", "-o", file)
+	out, told, code := command(t, "--level", "memory", "--policy", "durable", "--workload", "enqueue", "--states", "2000", "--time", "1ms", "--seed", "7", "-o", file, "--all")
 	if code != cli.ExitOK || told != "" {
 		t.Fatalf("exit code %d\n%s", code, told)
+	}
+	if want := regexp.MustCompile(`^0 of [0-9,]+ acknowledged records lost in [0-9,]+ crashes; controls 2 of 2 held, liars\s5\sof\s5\scaught\n\nlevel`); !want.MatchString(out) {
+		t.Errorf("%s does not begin\n%s", want, out)
 	}
 	for _, want := range []string{
 		`(?m)^plain +buffer=0,sync=each .* control: loses nothing$`,
 		`(?m)^liar-no-directory .* control: caught$`,
 		`(?m)^enqueue +buffer=64KiB,sync=group +[0-9,]+ +[0-9,]+ +0 +held$`,
-		`(?m)^seed 7$`,
+		`(?m)^seed 7\n`,
 	} {
 		if !regexp.MustCompile(want).MatchString(out) {
 			t.Errorf("%s is not in\n%s", want, out)
@@ -125,7 +128,7 @@ func TestManyVerdictsAreOnePage(t *testing.T) {
 	for _, level := range crash.Levels {
 		for i, c := range (crash.Options{Workloads: catalogue.Workloads(), Levels: crash.Levels, Time: 45 * time.Second, Seed: 3}).Cells(level) {
 			v := c.Verdict(level, 1)
-			v.Tally = crash.Tally{States: 2_000, Acknowledged: 300}
+			v.Tally, v.Kills, v.Faults = crash.Tally{States: 2_000, Acknowledged: 300}, 40, 50
 			if v.Allowed != "nothing" {
 				v.Tally.Most = crash.Extent{Records: 7, Bytes: 5 << 10, Age: 40 * time.Millisecond}
 			}
@@ -147,9 +150,9 @@ func TestManyVerdictsAreOnePage(t *testing.T) {
 		t.Errorf("exit code %d, %d lines:\n%s", code, n, text)
 	}
 	for _, want := range []string{
+		`^1 promise broken: 0 of [0-9,]+ acknowledged records lost in [0-9,]+ crashes; controls`,
 		`(?m)^kill +[0-9,]+ +[0-9,]+ +0 +2/2 held, 1/1 caught +processes, by SIGKILL$`,
-		`(?m)^enqueue +[0-9,k]+\*? +BROKEN `, `(?m)^writer +[0-9,k]+\*? +[0-9,k]+\*? `, `(?m)^copy-tree +- +[0-9]`,
-		`(?m)^buffer=64B,\S+ +7 +5.0 KiB +40ms +the last \d+ms \+ one flush, up to 128B$`,
+		`(?m)^buffer=64B,\S+ +7 +5.0 KiB +40ms$`, `(?m)^  allowed: the last \d+ms \+ one flush, up to \w+$`,
 		`(?m)^kill, enqueue under .*: record 7 is gone$`,
 	} {
 		if !regexp.MustCompile(want).MatchString(text) {
@@ -158,6 +161,11 @@ func TestManyVerdictsAreOnePage(t *testing.T) {
 	}
 	if text, _ = shown(&proof{Options: crash.Options{All: true}}); strings.Count(text, "\n") < len(verdicts) {
 		t.Errorf("--all shows less than %d verdicts:\n%s", len(verdicts), text)
+	}
+	for _, want := range []string{`(?m)^enqueue +[0-9,k]+\*? +BROKEN `, `(?m)^writer +[0-9,k]+\*? +[0-9,k]+\*? `, `(?m)^copy-tree +- +[0-9]`} {
+		if !regexp.MustCompile(want).MatchString(text) {
+			t.Errorf("%s is not in\n%s", want, text)
+		}
 	}
 	for line := range strings.Lines(summary(verdicts, 60)) {
 		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 60 {
@@ -173,10 +181,7 @@ func TestBrokenPromiseIsKeptAndReplayed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proof{}
-	if runtime.GOOS == "windows" {
-		p.output = filepath.Join(t.TempDir(), "proof.jsonl")
-	}
+	p := &proof{output: filepath.Join(t.TempDir(), "proof.jsonl")}
 	liar := verdicts[slices.IndexFunc(verdicts, func(v *crash.Verdict) bool { return v.Control == "lost" })]
 	if liar.Workload != "liar-no-sync" || liar.Caught == nil {
 		t.Fatalf("%+v", liar)
@@ -199,8 +204,22 @@ func TestBrokenPromiseIsKeptAndReplayed(t *testing.T) {
 	if err := (&proof{output: filepath.Join(t.TempDir(), "x")}).report(io.Discard, verdicts); !errors.As(err, &refusal) || refusal.Code != cli.ExitNotKnown {
 		t.Errorf("a liar that is not caught: %v", err)
 	}
+	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
 	liar.Verdict, liar.Failure = crash.NoTime, nil
-	if err := (&proof{}).report(io.Discard, verdicts); !errors.As(err, &refusal) || refusal.Code != cli.ExitNotKnown || !strings.Contains(err.Error(), "--time was over") {
+	if err := (&proof{}).report(io.Discard, verdicts); !errors.As(err, &refusal) || refusal.Code != cli.ExitNotKnown || !strings.Contains(err.Error(), "too busy to prove much: 0 of 1 verdict") {
 		t.Errorf("a verdict for which there was no time: %v", err)
+	}
+	if err := (&proof{}).report(io.Discard, append(verdicts, &crash.Verdict{Verdict: crash.Held}, &crash.Verdict{Verdict: crash.Held})); err != nil {
+		t.Errorf("one of three verdicts was not made: %v", err)
+	}
+	out.Reset()
+	liar.Verdict, liar.Failure = crash.Broken, liar.Caught
+	if err := (&proof{}).report(&out, verdicts); err == nil || strings.Contains(out.String(), "prove --replay") || !strings.Contains(out.String(), "-o FILE keeps failing states") {
+		t.Errorf("without -o: %v\n%s", err, out.String())
+	}
+	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
 	}
 }

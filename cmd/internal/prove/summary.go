@@ -6,15 +6,15 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/holdfast-go/holdfast/cmd/internal/cli"
 	"github.com/holdfast-go/holdfast/internal/crash"
 	"github.com/holdfast-go/holdfast/internal/crash/powercut"
 )
 
-// mostLines is how many lines the rows of all verdicts may take. Where they take more, a summary
-// stands in their place, unless --all is given.
-const mostLines = 60
+// mostLines is how many lines a run without --all prints, if nothing is broken or not known.
+const mostLines = 30
 
 // A part is what a table of the page is of: a level, and at level power a file system.
 type part struct {
@@ -64,26 +64,125 @@ func (p part) crashes() string {
 	}[p.level]
 }
 
-// summary is one page of many verdicts: what each level judged, what of each workload, and what each
-// policy lost beside what it allows.
-func summary(verdicts []*crash.Verdict, columns int) string {
-	levels := [][]string{{"level", "states", "acknowledged", "lost", "controls", "what is crashed"}}
-	matrix := [][]string{{"states"}}
+// A sum is what verdicts come to, without controls.
+type sum struct {
+	acknowledged, lost, crashes  int64
+	broken, unknown, noTime, all int
+	held, correct, caught, liars int
+}
+
+func sumOf(verdicts []*crash.Verdict) (s sum) {
+	for _, v := range verdicts {
+		ok := 0
+		if v.Verdict == crash.Held {
+			ok = 1
+		}
+		switch {
+		case v.Control == "correct":
+			s.correct, s.held = s.correct+1, s.held+ok
+		case v.Control != "":
+			s.liars, s.caught = s.liars+1, s.caught+ok
+		default:
+			s.all++
+			s.acknowledged += v.Tally.Acknowledged
+			s.lost += v.Tally.Lost
+			s.crashes += crashesOf(v)
+		}
+		switch v.Verdict {
+		case crash.Broken:
+			s.broken++
+		case crash.NotKnown:
+			s.unknown++
+		case crash.NoTime:
+			s.noTime++
+		}
+	}
+	return s
+}
+
+// crashesOf is how many crashes a verdict is of.
+func crashesOf(v *crash.Verdict) int64 {
+	switch v.Level {
+	case crash.Kill:
+		return int64(v.Kills)
+	case crash.Fault, crash.Hostile:
+		return int64(v.Faults)
+	}
+	return v.Tally.States
+}
+
+// tooBusy reports whether most of what was to be judged was not, for want of time.
+func (s sum) tooBusy() bool { return s.noTime > s.all/2 }
+
+// answer is what a run has found, in a sentence.
+func (s sum) answer() string {
+	words := fmt.Sprintf("%s of %s lost in %s", cli.Grouped(s.lost), cli.CountText(s.acknowledged, "acknowledged record"), crashText(s.crashes))
+	switch {
+	case s.broken > 0:
+		words = cli.CountText(int64(s.broken), "promise") + " broken: " + words
+	case s.unknown > 0 && s.lost > 0:
+		words = "not known whether a promise is broken: " + words
+	}
+	if s.correct+s.liars > 0 {
+		words += fmt.Sprintf("; controls %d of %d held, liars %d of %d caught", s.held, s.correct, s.caught, s.liars)
+	}
+	if s.noTime > 0 {
+		words += fmt.Sprintf("; %d of %s not made, for want of time", s.noTime, cli.CountText(int64(s.all), "verdict"))
+	}
+	return words
+}
+
+func crashText(n int64) string {
+	if n == 1 {
+		return "1 crash"
+	}
+	return cli.Grouped(n) + " crashes"
+}
+
+// folded breaks a sentence into lines.
+func folded(words string, columns int) string {
+	var lines []string
+	for _, word := range strings.Fields(words) {
+		if n := len(lines); n > 0 && utf8.RuneCountInString(lines[n-1]+" "+word) <= columns {
+			lines[n-1] += " " + word
+		} else {
+			lines = append(lines, word)
+		}
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// levelsTable is a line for each level, and what was lost at each of what was in flight.
+func levelsTable(verdicts []*crash.Verdict, columns int) string {
+	levels := [][]string{{"level", "crashes", "acknowledged", "lost", "controls", "what is crashed"}}
+	for _, p := range partsOf(verdicts) {
+		s := sumOf(p.of(verdicts, func(*crash.Verdict) bool { return true }))
+		controls := "-"
+		if s.correct+s.liars > 0 {
+			controls = fmt.Sprintf("%d/%d held, %d/%d caught", s.held, s.correct, s.caught, s.liars)
+		}
+		levels = append(levels, []string{p.name(), cli.Grouped(s.crashes), cli.Grouped(s.acknowledged), cli.Grouped(s.lost), controls, p.crashes()})
+	}
+	if lines := aligned(levels); widest(lines) > columns {
+		for i, row := range levels {
+			levels[i] = row[:5]
+		}
+	}
+	return strings.Join(aligned(levels), "\n") + "\n"
+}
+
+// matrix is what each level judged of each workload.
+func matrix(verdicts []*crash.Verdict) string {
+	rows := [][]string{{"states"}}
 	var names []string
 	parts, some := partsOf(verdicts), false
 	for _, p := range parts {
-		matrix[0] = append(matrix[0], p.name())
-		var all crash.Tally
+		rows[0] = append(rows[0], p.name())
 		for _, v := range p.of(verdicts, func(v *crash.Verdict) bool { return v.Control == "" }) {
-			all.Add(v.Tally)
 			if !slices.Contains(names, v.Workload) {
 				names = append(names, v.Workload)
 			}
 		}
-		correct := p.of(verdicts, func(v *crash.Verdict) bool { return v.Control == "correct" })
-		liars := p.of(verdicts, func(v *crash.Verdict) bool { return v.Control != "" && v.Control != "correct" })
-		levels = append(levels, []string{p.name(), cli.Grouped(all.States), cli.Grouped(all.Acknowledged), cli.Grouped(all.Lost),
-			held(correct) + " held, " + held(liars) + " caught", p.crashes()})
 	}
 	for _, name := range names {
 		row := []string{name}
@@ -92,33 +191,22 @@ func summary(verdicts []*crash.Verdict, columns int) string {
 			some = some || strings.HasSuffix(text, "*")
 			row = append(row, text)
 		}
-		matrix = append(matrix, row)
+		rows = append(rows, row)
 	}
-	var b strings.Builder
-	if lines := aligned(levels); widest(lines) > columns {
-		for i, row := range levels {
-			levels[i] = row[:5]
-		}
-	}
-	b.WriteString(strings.Join(aligned(levels), "\n") + "\n\n" + strings.Join(aligned(matrix), "\n") + "\n")
+	text := strings.Join(aligned(rows), "\n") + "\n"
 	if some {
-		b.WriteString("* --time was over before all policies had been judged\n")
+		text += "* --time was over before all policies had been judged\n"
 	}
-	for _, power := range []bool{false, true} {
-		b.WriteString(losses(verdicts, power, columns))
-	}
-	return b.String() + "\na row for each verdict: --all, or -o FILE\n"
+	return text
 }
 
-// held counts the verdicts that are as they must be, of how many.
-func held(verdicts []*crash.Verdict) string {
-	n := 0
-	for _, v := range verdicts {
-		if v.Verdict == crash.Held {
-			n++
-		}
+// summary is what a run prints first: the answer, a table of the levels, and what of it was in flight.
+func summary(verdicts []*crash.Verdict, columns int) string {
+	text := folded(sumOf(verdicts).answer(), columns) + "\n" + levelsTable(verdicts, columns)
+	for _, power := range []bool{false, true} {
+		text += losses(verdicts, power, columns)
 	}
-	return fmt.Sprintf("%d/%d", n, len(verdicts))
+	return text
 }
 
 // judged is what verdicts of a workload come to: the worst of them, or the states in which it held.
@@ -150,9 +238,9 @@ func judged(verdicts []*crash.Verdict) string {
 }
 
 // mostLosses is how many policies of a kind of crash the summary shows: those that lost most, one for each bound.
-const mostLosses = 4
+const mostLosses = 3
 
-// losses shows what crashes of one kind took of what had been accepted, where they took something, beside what is allowed.
+// losses shows what crashes of one kind took of what had been accepted and not acknowledged, where they took something, beside what is allowed.
 func losses(verdicts []*crash.Verdict, power bool, columns int) string {
 	type kind struct{ policy, allowed string }
 	var kinds []kind
@@ -179,11 +267,11 @@ func losses(verdicts []*crash.Verdict, power bool, columns int) string {
 		}
 	}
 	slices.SortStableFunc(shown, func(a, b kind) int { return strings.Compare(a.policy, b.policy) })
-	head := "most lost when a process ended"
+	head := "in flight, and gone with a process"
 	if power {
-		head = "most lost at a power cut"
+		head = "in flight, and gone at a power cut"
 	}
-	rows := [][]string{{head, "records", "bytes", "age", "allowed"}}
+	rows := [][]string{{head, "most records", "bytes", "age", "allowed"}}
 	for _, k := range shown {
 		x := lost[k]
 		rows = append(rows, []string{k.policy, cli.Grouped(x.Records), cli.BytesText(x.Bytes), x.Age.Round(time.Millisecond).String(), k.allowed})

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-go/holdfast/cmd/internal/cli"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/humanize"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/machine"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/report"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
@@ -88,6 +89,9 @@ that directory at the end.`,
 
 func (a *audit) parseClaim(name string) (string, error) {
 	if !slices.Contains(a.all.ClaimNames(), name) {
+		if near := humanize.Near(name, a.all.ClaimNames()); near != "" {
+			return "", fmt.Errorf("there is no claim %q; did you mean %q?", name, near)
+		}
 		return "", fmt.Errorf("there is no claim %q; holdfast audit --list has their names", name)
 	}
 	return name, nil

@@ -21,6 +21,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/cli"
 	"github.com/holdfast-go/holdfast/cmd/internal/compare"
 	"github.com/holdfast-go/holdfast/cmd/internal/lab/diy"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/humanize"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/sweep"
@@ -44,7 +45,11 @@ holdfast bench --from and --resume repeat and finish a study's run too.`,
 			if len(args) == 0 {
 				return nil
 			}
-			return cli.Misuse("the studies are "+strings.Join(studies.Names(), ", ")+"; holdfast study says what they ask", "there is no study %q", args[0])
+			hint := "the studies are " + strings.Join(studies.Names(), ", ") + "; holdfast study says what they ask"
+			if near := humanize.Near(args[0], studies.Names()); near != "" {
+				hint = fmt.Sprintf("did you mean %q?", near)
+			}
+			return cli.Misuse(hint, "there is no study %q", args[0])
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return cli.WriteLocal(cmd.OutOrStdout(), func(w io.Writer) error { return list(w, studies) })

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/internal/cli"
@@ -162,10 +163,16 @@ func (s *spread) flush() {
 	if s.ack == nil || s.stop != nil {
 		return
 	}
-	if _, err := fmt.Fprintln(s.ack, s.flushed); err != nil {
+	switch _, err := fmt.Fprintln(s.ack, s.flushed); {
+	case errors.Is(err, syscall.EPIPE): // which is silent where the output is only for people
+		s.stop = errNoReader
+	case err != nil:
 		s.stop = &cli.OutputFailure{Err: err}
 	}
 }
+
+// errNoReader is why a write with --ack ends early.
+var errNoReader = errors.New("nobody reads the acknowledgements any more")
 
 // appendAll gives the piles to the library, many at once where each waits for the disk.
 func (s *spread) appendAll() {

@@ -197,6 +197,8 @@ func (s *spread) refusal() error {
 			hint = fmt.Sprintf("%s that were read are not written, the first is line %d; make room, and give these and the rest again", cli.CountText(lost, "line"), t.FirstLost)
 		}
 		return &cli.Refusal{Code: cli.ExitNotMet, Err: fmt.Errorf("stopped at line %d: %s", t.Lines, cli.PlainText(s.stop)), Hint: hint}
+	case errors.Is(s.stop, errNoReader):
+		return &cli.Refusal{Code: cli.ExitInterrupted, Err: s.stop, Hint: fmt.Sprintf("the lines up to line %d are durable, and later ones were not taken", t.Lines)}
 	case s.stop != nil:
 		return &cli.Refusal{Code: cli.ExitNotMet, Err: s.stop, Hint: fmt.Sprintf("the lines up to line %d are in place", t.Lines)}
 	case lost > 0:

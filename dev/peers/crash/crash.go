@@ -99,7 +99,7 @@ func (p program) crash(ctx context.Context, level crash.Level, dir string, withi
 			return nil, fmt.Errorf("%w: %s", errNotJudged, why)
 		}
 	}
-	c := crash.Program{Command: p.command, Read: p.read, Dir: dir, Time: within, Seed: rand.Uint64(), Level: level}
+	c := crash.Program{Command: p.command, Read: p.read, Dir: dir, Time: within, Seed: rand.Uint64(), Level: level, Naming: true}
 	if p.open != nil {
 		reader, err := command.Child(ctx, "crash", order{Program: p.name + " " + p.setting, Read: true})
 		if err != nil {

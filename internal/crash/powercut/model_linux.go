@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"syscall"
 	"time"
 
@@ -129,7 +128,7 @@ func (r *room) recordTree(c *cell, long time.Duration, number int, seed uint64, 
 		c.step("end of the server's process")
 		err = errors.Join(err, d.detach())
 	}()
-	if err := writeTree(d.point, there); err != nil {
+	if err := there.Write(d.point); err != nil {
 		return nil, err
 	}
 	start, err := d.entries()
@@ -172,21 +171,6 @@ func (d *disk) detach() error {
 	d.kill()
 	<-d.ended
 	return err
-}
-
-// writeTree makes files in a directory.
-func writeTree(dir string, t crash.Tree) error {
-	for _, name := range t.Dirs {
-		if err := os.Mkdir(filepath.Join(dir, filepath.FromSlash(name)), 0o777); err != nil {
-			return err
-		}
-	}
-	for name, data := range t.Files {
-		if err := os.WriteFile(filepath.Join(dir, filepath.FromSlash(name)), data, 0o666); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // againFor is how long a run on a crash state writes.
@@ -259,7 +243,7 @@ func withTree(in string, t crash.Tree, fn func(dir string) error) error {
 	if err != nil {
 		return err
 	}
-	if err = writeTree(dir, t); err == nil {
+	if err = t.Write(dir); err == nil {
 		err = fn(dir)
 	}
 	return errors.Join(err, remove())
@@ -282,6 +266,18 @@ func replayModel(ctx context.Context, o crash.Options, f *crash.Failure, look st
 	if p != nil {
 		w, policy, err = p.Workload(), holdfast.Unbuffered(), nil // a program has none
 		f.Targets, f.Loss = w.Targets(policy), w.Loss(policy)
+	}
+	if rule := f.Violation.Rule; p != nil && (rule == "again" || rule == "hang") { // it is run once more
+		var v *crash.Violation
+		err := withTree(o.Dir, f.Tree(), func(dir string) error {
+			before, err := p.Survey(ctx, dir)
+			if err != nil {
+				return err
+			}
+			_, v, err = p.RunAgain(ctx, dir, before)
+			return err
+		})
+		return v, err
 	}
 	if w != nil && err == nil { // else Replay says so
 		f.Read = readerOf(o.Dir, p, w, policy)

@@ -59,7 +59,7 @@ func Process(args []string, o crash.Options) error {
 	}
 	// The first thread keeps the room's mounts, by which the process is known: see outside.
 	runtime.LockOSThread()
-	r := &room{child: o.Child, workloads: o.Workloads, top: os.TempDir(), out: json.NewEncoder(os.NewFile(4, "answers"))}
+	r := &room{child: o.Child, workloads: o.Workloads, top: topOfRoom(), out: json.NewEncoder(os.NewFile(4, "answers"))}
 	text, err := bufio.NewReader(os.NewFile(3, "orders")).ReadBytes('\n')
 	if err == nil {
 		err = json.Unmarshal(text, &r.order)
@@ -82,6 +82,16 @@ func Process(args []string, o crash.Options) error {
 		return r.say(&answer{Err: err.Error()})
 	}
 	return nil
+}
+
+// topOfRoom is a directory that exists for mounts, and in which no program looks for its files, or that of temporary files.
+func topOfRoom() string {
+	for _, dir := range []string{"/sys/kernel/debug", "/sys/kernel/tracing", "/sys/kernel/security"} {
+		if info, err := os.Stat(dir); err == nil && info.IsDir() {
+			return dir
+		}
+	}
+	return os.TempDir()
 }
 
 func (r *room) say(a *answer) error {

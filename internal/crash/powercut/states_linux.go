@@ -159,7 +159,7 @@ func (m *mounter) judge(c *cursor, s *crash.State, again bool, t *crash.Tally) (
 // judgeProgram lets the program's reader say what is in a state. Then, if again says so, the program
 // is run there and killed: it must go on with what it has.
 func (m *mounter) judgeProgram(c *cursor, dir string, now int64, again bool, t *crash.Tally) (*crash.Violation, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience/2)
+	ctx, cancel := context.WithTimeout(context.Background(), patience*3/2)
 	defer cancel()
 	m.step("--read of a state")
 	found, unread := m.program.Survey(ctx, dir)

@@ -34,6 +34,8 @@ func callsByNumber() map[int32]operand {
 		unix.SYS_FDATASYNC:       {Sync, "fdatasync", none, none, 0},
 		unix.SYS_SYNCFS:          {Sync, "syncfs", none, none, 0},
 		unix.SYS_SYNC_FILE_RANGE: {Sync, "sync_file_range", none, none, 0},
+		unix.SYS_MSYNC:           {Sync, "msync", none, none, none},
+		unix.SYS_SYNC:            {Sync, "sync", none, none, none},
 		unix.SYS_OPENAT:          {Open, "openat", 0, 1, none},
 		unix.SYS_OPENAT2:         {Open, "openat2", 0, 1, none},
 		unix.SYS_RENAMEAT:        {Rename, "renameat", 2, 3, none},
@@ -45,6 +47,9 @@ func callsByNumber() map[int32]operand {
 		unix.SYS_FALLOCATE:       {Allocate, "fallocate", none, none, 0},
 		unix.SYS_FTRUNCATE:       {Allocate, "ftruncate", none, none, 0},
 		unix.SYS_TRUNCATE:        {Allocate, "truncate", none, 0, none},
+		unix.SYS_MKDIRAT:         {Make, "mkdirat", 0, 1, none},
+		unix.SYS_IO_URING_SETUP:  {Unseen, "io_uring", none, none, none},
+		unix.SYS_IO_SUBMIT:       {Unseen, "io_submit", none, none, none},
 	}
 	maps.Copy(all, olderCalls())
 	return all

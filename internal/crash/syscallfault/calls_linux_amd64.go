@@ -12,5 +12,6 @@ func olderCalls() map[int32]operand {
 		unix.SYS_SYMLINK: {Link, "symlink", none, 1, none},
 		unix.SYS_UNLINK:  {Unlink, "unlink", none, 0, none},
 		unix.SYS_RMDIR:   {Unlink, "rmdir", none, 0, none},
+		unix.SYS_MKDIR:   {Make, "mkdir", none, 0, none},
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,6 +31,8 @@ type Call struct {
 	Path   string // of the file, as far as it is known; a name is not followed
 	Number int    // among those of its kind, from 1
 	Serial int    // among all, from 1
+	// Mapped says of msync what parts of files it is about.
+	Mapped []Part
 	// Delay makes the call later. Others are answered meanwhile.
 	Delay time.Duration
 
@@ -38,6 +41,12 @@ type Call struct {
 	at     operand
 	args   [6]uint64
 	answer response
+}
+
+// A Part is some bytes of a file, which is known by the number of its inode.
+type Part struct {
+	Inode    uint64
+	From, To int64
 }
 
 // notice and response are struct seccomp_notif and seccomp_notif_resp of linux/seccomp.h.
@@ -125,9 +134,96 @@ func (c *Call) Shorten() bool {
 	return true
 }
 
+// Thread is the number of the thread that made the call.
+func (c *Call) Thread() int { return c.task }
+
+// Link is the path of the call's descriptor, in the directory of its process.
+func (c *Call) Link() string { return fmt.Sprintf("/proc/%d/fd/%d", c.task, int32(c.args[c.at.file])) }
+
+// Arg is an argument of the call.
+func (c *Call) Arg(n int) uint64 { return c.args[n] }
+
+// Descriptor says what the kernel knows of the descriptor that the call names: where it is in its file, and by which flags it was
+// opened. They are not those of the call's own flags.
+func (c *Call) Descriptor() (position int64, flags int, err error) {
+	info, err := os.ReadFile(fmt.Sprintf("/proc/%d/fdinfo/%d", c.task, int32(c.args[c.at.file])))
+	if err != nil {
+		return 0, 0, err
+	}
+	if _, err := fmt.Sscanf(string(info), "pos:\t%d\nflags:\t%o", &position, &flags); err != nil {
+		return 0, 0, fmt.Errorf("fdinfo: %w", err)
+	}
+	return position, flags, nil
+}
+
+// Durable reports whether the call writes bytes that are on the disk when it returns, by the flags of the descriptor or its own.
+func (c *Call) Durable(flags int) bool {
+	if c.Name == "pwritev2" && int(c.args[5])&(unix.RWF_DSYNC|unix.RWF_SYNC) != 0 {
+		return true
+	}
+	return flags&unix.O_DSYNC != 0 // it is a part of O_SYNC
+}
+
+// Range says which bytes of its file the call writes, if the descriptor is at a position and the file has a size. It is not ok
+// where only the kernel knows.
+func (c *Call) Range(position int64, flags int, size int64) (from, to int64, ok bool) {
+	length := int64(c.args[2])
+	if strings.Contains(c.Name, "writev") {
+		vector := make([]byte, 16*min(c.args[2], 1024))
+		if n, err := c.read(vector, uintptr(c.args[1])); len(vector) == 0 || err != nil || n < len(vector) {
+			return 0, 0, false
+		}
+		length = 0
+		for _, v := range unsafe.Slice((*unix.RemoteIovec)(unsafe.Pointer(unsafe.SliceData(vector))), len(vector)/16) {
+			length += int64(v.Len)
+		}
+	}
+	from = position
+	switch c.Name {
+	case "write", "writev":
+	case "pwrite64", "pwritev":
+		from = int64(c.args[3])
+	case "pwritev2":
+		if from = int64(c.args[3]); from < 0 {
+			from = position
+		}
+		if c.args[5]&unix.RWF_APPEND != 0 {
+			from = size
+		}
+	default:
+		return 0, 0, false
+	}
+	if flags&unix.O_APPEND != 0 {
+		from = size
+		return from, math.MaxInt64, true // behind what others append meanwhile
+	}
+	return from, from + length, length >= 0
+}
+
+// Opens reports the flags of a call that opens a file, as far as they are known.
+func (c *Call) Opens() int {
+	switch c.Name {
+	case "open":
+		return int(c.args[1])
+	case "openat":
+		return int(c.args[2])
+	case "creat":
+		return unix.O_CREAT | unix.O_TRUNC
+	}
+	return unix.O_CREAT | unix.O_TRUNC // openat2 has them in memory
+}
+
+// Old is the path that a renaming call takes the name from.
+func (c *Call) Old() string {
+	if c.Name == "rename" {
+		return c.pathOf(none, 0)
+	}
+	return c.pathOf(0, 1)
+}
+
 // File opens the file of a descriptor anew.
 func (c *Call) File(flags int) (*os.File, error) {
-	return os.OpenFile(fmt.Sprintf("/proc/%d/fd/%d", c.task, c.args[c.at.file]), flags, 0)
+	return os.OpenFile(c.Link(), flags, 0)
 }
 
 // descriptor returns the descriptor that the call writes to, as one of this process.
@@ -469,29 +565,70 @@ func (c *Call) locate() bool {
 			c.s.last = string(path)
 		}
 		c.Path = c.s.last
-	} else {
-		// A path ends anywhere, and the page behind it may be unmapped.
-		path := &c.s.path
-		address := uintptr(c.args[c.at.path])
-		n := min(len(path), 4096-int(address&4095))
-		n, err := c.read(path[:n], address)
-		if end := bytes.IndexByte(path[:n], 0); err == nil && end < 0 {
-			more, _ := c.read(path[n:], address+uintptr(n))
-			n += more
+	} else if c.at.path == none {
+		if c.Name == "msync" {
+			return c.mapped()
 		}
-		end := bytes.IndexByte(path[:n], 0)
-		if end < 0 {
-			return false
-		}
-		c.Path = string(path[:end])
-		if !filepath.IsAbs(c.Path) {
-			from := link{int32(c.task), unix.AT_FDCWD}
-			if c.at.dir != none {
-				from.fd = int32(c.args[c.at.dir])
-			}
-			c.Path = filepath.Join(string(c.s.follow(from)), c.Path)
-		}
+		c.Path = c.s.dir
+	} else if c.Path = c.pathOf(c.at.dir, c.at.path); c.Path == "" {
+		return false
 	}
-	rest, below := strings.CutPrefix(c.Path, c.s.dir)
+	return c.s.below(c.Path)
+}
+
+// pathOf returns the path that an argument names, below a directory that another one may name, or "".
+func (c *Call) pathOf(dir, at int8) string {
+	// A path ends anywhere, and the page behind it may be unmapped.
+	path := &c.s.path
+	address := uintptr(c.args[at])
+	n := min(len(path), 4096-int(address&4095))
+	n, err := c.read(path[:n], address)
+	if end := bytes.IndexByte(path[:n], 0); err == nil && end < 0 {
+		more, _ := c.read(path[n:], address+uintptr(n))
+		n += more
+	}
+	end := bytes.IndexByte(path[:n], 0)
+	if end < 0 {
+		return ""
+	}
+	found := string(path[:end])
+	if !filepath.IsAbs(found) {
+		from := link{int32(c.task), unix.AT_FDCWD}
+		if dir != none {
+			from.fd = int32(c.args[dir])
+		}
+		found = filepath.Join(string(c.s.follow(from)), found)
+	}
+	return found
+}
+
+// mapped finds the files of msync. It reports whether one of them is below the directory.
+func (c *Call) mapped() bool {
+	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", c.task))
+	if err != nil {
+		return false
+	}
+	first, end := c.args[0], c.args[0]+c.args[1]
+	for line := range strings.Lines(string(maps)) {
+		var from, to, offset, inode uint64
+		var rights, device string
+		n, _ := fmt.Sscanf(line, "%x-%x %s %x %s %d", &from, &to, &rights, &offset, &device, &inode)
+		if n < 6 || from >= end || first >= to || inode == 0 {
+			continue
+		}
+		if slash := strings.IndexByte(line, '/'); slash < 0 || !c.s.below(strings.TrimSuffix(line[slash:], "\n")) {
+			continue
+		} else if c.Path == "" {
+			c.Path = strings.TrimSuffix(strings.TrimSuffix(line[slash:], "\n"), " (deleted)")
+		}
+		least := max(from, first)
+		c.Mapped = append(c.Mapped, Part{Inode: inode, From: int64(offset + least - from), To: int64(offset + min(to, end) - from)})
+	}
+	return c.Mapped != nil
+}
+
+// below reports whether a path is below the directory, or is it.
+func (s *Supervisor) below(path string) bool {
+	rest, below := strings.CutPrefix(path, s.dir)
 	return below && (rest == "" || rest[0] == '/')
 }

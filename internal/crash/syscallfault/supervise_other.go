@@ -15,6 +15,7 @@ type Call struct {
 	Kind           Kind
 	Name, Path     string
 	Number, Serial int
+	Mapped         []Part
 	Delay          time.Duration
 }
 
@@ -23,6 +24,36 @@ func (*Call) Fail(syscall.Errno) {}
 
 // Shorten does nothing here.
 func (*Call) Shorten() bool { return false }
+
+// A Part is some bytes of a file.
+type Part struct {
+	Inode    uint64
+	From, To int64
+}
+
+// Thread is no thread here.
+func (*Call) Thread() int { return 0 }
+
+// Link is no path here.
+func (*Call) Link() string { return "" }
+
+// Arg is no argument here.
+func (*Call) Arg(int) uint64 { return 0 }
+
+// Descriptor knows none here.
+func (*Call) Descriptor() (int64, int, error) { return 0, 0, errors.ErrUnsupported }
+
+// Durable is false here.
+func (*Call) Durable(int) bool { return false }
+
+// Range knows none here.
+func (*Call) Range(int64, int, int64) (int64, int64, bool) { return 0, 0, false }
+
+// Opens has no flags here.
+func (*Call) Opens() int { return 0 }
+
+// Old is no path here.
+func (*Call) Old() string { return "" }
 
 // File opens nothing here.
 func (*Call) File(int) (*os.File, error) { return nil, errors.ErrUnsupported }

@@ -94,7 +94,7 @@ func notAcross(e study.Evidence, c copyCell, of map[string]study.Evidence, kinds
 	if names := e.Run.FileSystems(); len(names) > 0 {
 		where = "this run was on " + strings.Join(names, ", ")
 	}
-	return study.Finding{Verdict: study.NotChecked, Why: fmt.Sprintf("it takes %s side by side, as holdfast bench copy --part %s --fs measures them, and %s", side, part, where)}, true
+	return study.Finding{Verdict: study.NotChecked, Why: fmt.Sprintf("it takes %s side by side, as holdfast study copy --part %s --fs measures them, and %s", side, part, where)}, true
 }
 
 // parted judges only where CPU time is parted into user and system time.

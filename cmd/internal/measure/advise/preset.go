@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/humanize"
 )
 
 // A Preset is what a well-known program asks of a disk, as a need. docs/advise.md
@@ -49,12 +50,20 @@ func PresetNames() []string {
 	return names
 }
 
-// ParsePreset returns the preset of a name.
+// ParsePreset returns the preset of a name, in any case of letters. A program's own name is its first preset, which is
+// its default: postgres is postgres-commit.
 func ParsePreset(name string) (Preset, error) {
+	asked := strings.ToLower(strings.TrimSpace(name))
+	if asked == "postgresql" {
+		asked = "postgres"
+	}
 	for _, p := range presets {
-		if p.Name == name {
+		if program, _, _ := strings.Cut(p.Name, "-"); asked == p.Name || asked == program {
 			return p, nil
 		}
+	}
+	if near := humanize.Near(asked, PresetNames()); near != "" {
+		return Preset{}, fmt.Errorf("%q is not a known program; did you mean %q?", name, near)
 	}
 	return Preset{}, fmt.Errorf("%q is not a known program; use %s", name, strings.Join(PresetNames(), ", "))
 }

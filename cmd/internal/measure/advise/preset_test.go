@@ -86,3 +86,12 @@ func TestVerdict(t *testing.T) {
 	check("redis-everysec", "not fast enough: a power cut takes at most the last 2.21s; Redis with appendfsync everysec asks for at most 2s",
 		plant{policy: "buffer=0,sync=1s", cpu: 1, rate: 1, sync: 1101 * ms})
 }
+
+// TestAProgramIsKnownByItsName: in any case of letters, and without its setting.
+func TestAProgramIsKnownByItsName(t *testing.T) {
+	for name, want := range map[string]string{"ETCD": "etcd", "postgres": "postgres-commit", "PostgreSQL": "postgres-commit", "redis": "redis-everysec", "sqlite": "sqlite-full", "nats-always": "nats-always"} {
+		if p, err := advise.ParsePreset(name); err != nil || p.Name != want {
+			t.Errorf("%s is %v (%v), wanted %s", name, p, err, want)
+		}
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/advise"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/figure"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
 // chance makes random figures and needs around the same sizes, so that about as
@@ -301,6 +302,7 @@ func shownIsMet(t *testing.T, name, sign, limit, found string) bool {
 // table, and nothing that is cheaper does. If nothing is advised, nothing meets the
 // need. The raw figures say the same but for the rounding.
 func TestAdvisedPolicyMeetsTheNeedByTheNumbersShown(t *testing.T) {
+	isolate.Once(t)
 	advised, none := 0, 0
 	for seed := range uint64(5000) {
 		c := chance{rand.New(rand.NewPCG(seed, 7))}

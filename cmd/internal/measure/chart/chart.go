@@ -13,6 +13,7 @@ import (
 	"html"
 	"math"
 	"strings"
+	"unicode/utf8"
 )
 
 // Dots is a dot plot on a logarithmic scale. Each row has a line, and each of its points a dot,
@@ -28,6 +29,7 @@ type Dots struct {
 	Series []string             // their names, for the legend
 	Path   []int                // rows whose first dots are joined by steps, from above to below
 	Limits []Limit              // lines from above to below
+	Beside bool                 // the labels stand left of the plot, in a picture that is wide
 }
 
 // A Limit is a value up to which, or from which on, something is wanted.
@@ -56,12 +58,15 @@ type Point struct {
 	Key string // by which a page finds what the dot shows; empty: it is not looked up
 }
 
-// The measures of the picture, in units: its width is 640. A row's label stands above
-// its line: policies are long, and telephones narrow.
+// The measures of the picture, in units. A row's label stands above its line: policies are long, and telephones narrow.
+// A picture whose labels stand beside the plot is wider.
 const (
-	width    = 640
+	narrow   = 640
+	wide     = 1000
 	margin   = 24
 	rowTall  = 40
+	rowLow   = 26  // with its label beside it
+	gap      = 14  // from a label to the plot
 	bandTop  = 34  // what the heading of a band takes
 	limitTop = 26  // what the line of a limit takes
 	labelUp  = 10  // from a line up to the foot of its label
@@ -82,16 +87,16 @@ func (d Dots) SVG() string {
 	if !ok {
 		return ""
 	}
-	s := scale{low: low, high: high}
+	s := d.scale(low, high)
 	lines, tall := d.lines()
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg class="chart" viewBox="0 0 %d %d" role="img" aria-label="%s">`+"\n", width, tall, text(d.Title))
+	fmt.Fprintf(&b, `<svg class="chart" viewBox="0 0 %d %d" role="img" aria-label="%s">`+"\n", int(s.wide), tall, text(d.Title))
 	d.legend(&b)
 	d.grid(&b, s, tall)
 	d.limits(&b, s, tall)
 	d.path(&b, s, lines)
 	for i, r := range d.Rows {
-		r.draw(&b, s, lines[i], d.Scale)
+		r.draw(&b, s, lines[i], d.Scale, d.Beside)
 	}
 	b.WriteString("</svg>\n")
 	return b.String()
@@ -106,6 +111,11 @@ func (d Dots) lines() (lines []float64, tall int) {
 		}
 		if r.Band != "" {
 			tall += bandTop
+		}
+		if d.Beside {
+			lines = append(lines, float64(tall)+rowLow/2)
+			tall += rowLow
+			continue
 		}
 		lines = append(lines, float64(tall)+rowTall*0.75)
 		tall += rowTall
@@ -139,7 +149,7 @@ func (d Dots) limits(b *strings.Builder, s scale, tall int) {
 			continue
 		}
 		x, anchor, aside := s.x(l.Value), "start", 6.0
-		if x > width/2 {
+		if x > (s.left+s.right)/2 {
 			anchor, aside = "end", -6
 		}
 		fmt.Fprintf(b, `<line class="limit" x1="%.1f" x2="%.1f" y1="%d" y2="%d"/><text class="limit" x="%.1f" y="%d" text-anchor="%s">%s</text>`+"\n",
@@ -177,12 +187,23 @@ func (p Point) hasDot() bool { return p.Value > 0 && !math.IsInf(p.Value, 0) }
 
 func (p Point) hasBar() bool { return p.Low > 0 && p.High >= p.Low && !math.IsInf(p.High, 0) }
 
-// A scale places values between the margins.
-type scale struct{ low, high float64 }
+// A scale places values between left and right, in a picture that is so wide.
+type scale struct{ low, high, left, right, wide float64 }
+
+func (d Dots) scale(low, high float64) scale {
+	if !d.Beside {
+		return scale{low, high, margin, narrow - margin, narrow}
+	}
+	longest := 0
+	for _, r := range d.Rows {
+		longest = max(longest, utf8.RuneCountInString(r.Label))
+	}
+	return scale{low, high, margin + gap + min(wide/2, advance*float64(longest)), wide - margin, wide}
+}
 
 func (s scale) x(value float64) float64 {
 	part := math.Log(value/s.low) / math.Log(s.high/s.low)
-	return margin + part*(width-2*margin)
+	return s.left + part*(s.right-s.left)
 }
 
 func (d Dots) legend(b *strings.Builder) {
@@ -196,29 +217,36 @@ func (d Dots) grid(b *strings.Builder, s scale, tall int) {
 		x := s.x(value)
 		fmt.Fprintf(b, `<line class="grid" x1="%.1f" x2="%.1f" y1="%d" y2="%d"/>`, x, x, d.top()-8, tall-bottom)
 		at, anchor, label := x, "middle", d.Scale(value)
-		if x+advance*float64(len(label))/2 > width { // 10,000x at the right edge
-			at, anchor = width, "end"
+		if x+advance*float64(len(label))/2 > s.wide { // 10,000x at the right edge
+			at, anchor = s.wide, "end"
 		}
 		fmt.Fprintf(b, `<text class="tick" x="%.1f" y="%d" text-anchor="%s">%s</text>`+"\n", at, tall-8, anchor, text(label))
 	}
 }
 
-func (r Row) draw(b *strings.Builder, s scale, y float64, number func(float64) string) {
+func (r Row) draw(b *strings.Builder, s scale, y float64, number func(float64) string, beside bool) {
 	above := y - rowTall
+	if beside {
+		above = y - rowLow/2 - 6
+	}
 	if r.Band != "" {
 		fmt.Fprintf(b, `<text class="band" x="%d" y="%.1f">%s</text>`+"\n", margin, above, text(r.Band))
 		above -= bandTop
 	}
 	if r.Limit != "" {
-		fmt.Fprintf(b, `<line class="limit" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/><text class="limit" x="%d" y="%.1f" text-anchor="end">%s</text>`+"\n",
-			margin, width-margin, above+8, above+8, width-margin, above+3, text(r.Limit))
+		fmt.Fprintf(b, `<line class="limit" x1="%d" x2="%.0f" y1="%.1f" y2="%.1f"/><text class="limit" x="%.0f" y="%.1f" text-anchor="end">%s</text>`+"\n",
+			margin, s.right, above+8, above+8, s.right, above+3, text(r.Limit))
 	}
 	class := ""
 	if r.Marked {
 		class = ` class="chosen"`
 	}
-	fmt.Fprintf(b, `<text%s x="%d" y="%.1f">%s</text>`+"\n", class, margin, y-labelUp, text(r.Label))
-	fmt.Fprintf(b, `<line class="grid" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/>`+"\n", margin, width-margin, y, y)
+	if beside {
+		fmt.Fprintf(b, `<text%s x="%.1f" y="%.1f" text-anchor="end">%s</text>`+"\n", class, s.left-gap, y+5, text(r.Label))
+	} else {
+		fmt.Fprintf(b, `<text%s x="%d" y="%.1f">%s</text>`+"\n", class, margin, y-labelUp, text(r.Label))
+	}
+	fmt.Fprintf(b, `<line class="grid" x1="%.0f" x2="%.0f" y1="%.1f" y2="%.1f"/>`+"\n", s.left, s.right, y, y)
 	for _, p := range r.Points {
 		from, to := s.x(p.Low), s.x(p.High)
 		if !p.hasDot() && p.hasBar() && to-from < 2*radius { // a range that would hardly be seen

@@ -89,18 +89,14 @@ func (m *Markup) section(s Section) {
 	if s.Level == 2 {
 		m.Add(Raw(` aria-labelledby="`), s.ID, Raw(`-h"`))
 	}
-	m.Add(Raw(">\n<"), tag, Raw(` id="`), s.ID, Raw(`-h">`), s.Title, Raw("</"), tag, Raw(">\n"))
+	open, end := Raw(">\n<"), Raw("\n")
+	if s.Folded {
+		open, end = ` class="folded">`+"\n<details><summary><", "</summary>\n"
+	}
+	m.Add(open, tag, Raw(` id="`), s.ID, Raw(`-h">`), s.Title, Raw("</"), tag, Raw(">"), end)
 	m.paragraph(s.Text, "soft")
 	m.answer(s.Answer)
-	for _, c := range s.Charts {
-		m.Add(Raw("<figure>"))
-		m.heading(c.Title, c.Level)
-		m.Add(Raw(c.Picture))
-		if c.Caption != "" {
-			m.Add(Raw(`<figcaption class="soft">`), code(c.Caption), Raw("</figcaption>"))
-		}
-		m.Add(Raw("</figure>\n"))
-	}
+	m.charts(s)
 	for _, t := range s.Tables {
 		m.table(t)
 	}
@@ -108,7 +104,62 @@ func (m *Markup) section(s Section) {
 	for _, below := range s.Sections {
 		m.section(below)
 	}
+	if s.Folded {
+		m.Add(Raw("</details>\n"))
+	}
 	m.Add(Raw("</section>\n"))
+}
+
+// charts adds all charts of a section. With a switch a reader chooses one by its title; that needs no script.
+func (m *Markup) charts(s Section) {
+	switched := s.Switch != "" && len(s.Charts) > 1
+	switch {
+	case switched:
+		m.Add(Raw(`<div class="switch" role="group" aria-label="`), s.Switch, Raw(`">`+"\n"))
+		for i, c := range s.Charts {
+			id, checked := fmt.Sprintf("%s-c%d", s.ID, i+1), Raw("")
+			if i == 0 {
+				checked = " checked"
+			}
+			m.Add(Raw(`<input type="radio" name="`), s.ID, Raw(`-c" id="`), id, Raw(`" aria-label="`), c.Title, Raw(`"`), checked, Raw(`><label for="`), id, Raw(`">`), c.Title, Raw("</label>\n"))
+		}
+	case s.Columns && len(s.Charts) > 1:
+		m.Add(Raw(`<div class="columns">` + "\n"))
+	}
+	for _, c := range s.Charts {
+		m.Add(Raw("<figure>"))
+		if !switched {
+			m.heading(c.Title, c.Level)
+		}
+		if c.Slim == "" {
+			m.Add(Raw(c.Picture))
+		} else {
+			m.Add(Raw(`<div class="broad">`), Raw(c.Picture), Raw(`</div><div class="slim">`), Raw(c.Slim), Raw("</div>"))
+		}
+		if c.Caption != "" {
+			m.Add(Raw(`<figcaption class="soft">`), code(c.Caption), Raw("</figcaption>"))
+		}
+		m.Add(Raw("</figure>\n"))
+	}
+	if len(s.Charts) > 1 && (switched || s.Columns) {
+		m.Add(Raw("</div>\n"))
+	}
+}
+
+// tiles adds the figures of the answer.
+func (m *Markup) tiles(tiles []Tile, sure string) {
+	if len(tiles) > 0 {
+		m.Add(Raw(`<dl class="tiles">`))
+		for _, t := range tiles {
+			m.Add(Raw("\n<div><dt>"), t.Label, Raw("</dt><dd>"), t.Value, Raw("</dd>"))
+			if t.Note != "" {
+				m.Add(Raw(`<dd class="soft">`), code(t.Note), Raw("</dd>"))
+			}
+			m.Add(Raw("</div>"))
+		}
+		m.Add(Raw("\n</dl>\n"))
+	}
+	m.paragraph(sure, "sure")
 }
 
 func (m *Markup) table(t Table) {

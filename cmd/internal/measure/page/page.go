@@ -26,10 +26,15 @@ type Page struct {
 	Question string
 	Mark     string   // what the run lacks; empty: nothing
 	Answer   []string // sentences
+	Tiles    []Tile   // the answer's figures, large
+	Sure     string   // how sure it is
 	Needs    []Need   // that were stated; one for each load
 	Sections []Section
 	Results  []Results // what the page was made from
 }
+
+// A Tile is one figure of the answer.
+type Tile struct{ Label, Value, Note string }
 
 // A Need is what was asked of the policies, and whether one meets it.
 type Need struct {
@@ -48,6 +53,10 @@ type Section struct {
 	Notes    []string
 	Sections []Section
 
+	Switch  string // what its charts differ in, of which one is shown at a time; empty: all are
+	Columns bool   // its charts stand in two columns where there is room
+	Folded  bool   // it is closed until somebody opens it
+
 	ID    string // given by Write
 	Level int    // of the heading; likewise
 }
@@ -56,6 +65,7 @@ type Section struct {
 type Chart struct {
 	Title   string // a heading; empty: none
 	Picture string // markup
+	Slim    string // the same for a telephone; empty: Picture is for both
 	Caption string
 
 	Level int // of the heading; given by Write
@@ -150,6 +160,7 @@ func (m *Markup) page(p Page, style, policy string) {
 		m.Add(Raw(`<p class="mark">Not complete: `), p.Mark, Raw(".</p>\n"))
 	}
 	m.answer(p.Answer)
+	m.tiles(p.Tiles, p.Sure)
 	if len(p.Needs) > 0 {
 		m.Add(Raw(`<div class="need">`))
 		for _, n := range p.Needs {

@@ -3,7 +3,11 @@ package report
 import (
 	"fmt"
 	"math"
+	"regexp"
+	"slices"
+	"strings"
 
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/advise"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/chart"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/page"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
@@ -27,7 +31,10 @@ func (s sheet) costAgainstLoss(need needs) []page.Section {
 		}
 		cheapest, band := math.Inf(1), ""
 		for i, p := range policies {
-			row := chart.Row{Label: p.Cell.Policy.String(), Marked: s.advises(p.Row)}
+			if p.Paced && p.Cell.Writers != g.Writers {
+				continue // it says nothing of this load
+			}
+			row := chart.Row{Label: advise.Name(p.Cell.Policy), Marked: s.advises(p.Row)}
 			if row.Marked {
 				row.Label += "  ◀ advised"
 			}
@@ -40,21 +47,85 @@ func (s sheet) costAgainstLoss(need needs) []page.Section {
 				point.Series = 1
 			}
 			row.Points = []chart.Point{point}
-			d.Rows = append(d.Rows, row)
-			if p.Cost.Ratio < cheapest {
+			if !p.Paced && p.Cost.Ratio < cheapest { // the others are on a scale of their own
 				cheapest = p.Cost.Ratio
-				d.Path = append(d.Path, i)
+				d.Path = append(d.Path, len(d.Rows))
 			}
+			d.Rows = append(d.Rows, row)
 		}
-		if picture := d.SVG(); picture != "" {
-			pictures = append(pictures, page.Chart{Title: title(g.Load), Picture: picture})
+		if !slices.ContainsFunc(d.Rows, func(r chart.Row) bool { return r.Points[0].Series == 1 }) {
+			d.Series = d.Series[:1]
+		}
+		if slim := d.SVG(); slim != "" {
+			d.Beside = true
+			pictures = append(pictures, page.Chart{Title: title(g.Load), Picture: d.SVG(), Slim: withoutKeys(slim)})
 		}
 	}
 	if len(pictures) == 0 {
 		return nil
 	}
-	pictures[0].Caption = "The further to the left, the less a writer pays; the higher, the less a power cut takes. The broken line joins the " +
-		"policies to choose from: nothing that loses no more has a lower median cost. A bar is the 95 % interval. The cost of a policy whose period is " +
-		"longer than a burst comes from trials at a steady pace, against the same buffer without a sync."
-	return []page.Section{{Title: "Cost against loss", Charts: pictures}}
+	for i := range pictures {
+		pictures[i].Caption = "The further to the left, the less a writer pays; the higher, the less a power cut takes. The broken line joins the " +
+			"policies to choose from: nothing that loses no more has a lower median cost. A bar is the 95 % interval. The cost of a policy whose period is " +
+			"longer than a burst comes from trials at a steady pace, against the same buffer without a sync."
+	}
+	return []page.Section{{Title: "Cost against loss", Switch: "the load", Charts: pictures}}
+}
+
+// withoutKeys makes a picture whose dots are not looked up: of two forms of one picture only one is.
+func withoutKeys(picture string) string {
+	return regexp.MustCompile(` data-(key|label)="[^"]*"`).ReplaceAllString(picture, "")
+}
+
+// tiles are the figures of the advice.
+func (s sheet) tiles() []page.Tile {
+	if !s.advised || len(s.briefTables()) == 0 {
+		return nil
+	}
+	of := s.briefTables()[0].loads[0]
+	var cost page.Tile
+	for _, g := range s.Groups {
+		if g.Load == of {
+			text, marks := s.briefCost(g, s.advice.Policy)
+			cost = page.Tile{Label: "What a record costs", Value: text, Note: "times the fastest, " + title(of)}
+			if strings.Contains(marks, byPace) {
+				cost.Note = "times the same buffer without a sync, at a steady pace"
+			}
+			if strings.Contains(marks, unproven) {
+				cost.Note += "; not told apart from it"
+			}
+		}
+	}
+	loss := s.advice.Policy.Loss()
+	power := strings.TrimPrefix(s.advice.Brief().Loses, "a power cut loses ")
+	process, note, _ := strings.Cut(loss.Process.String(), ", ")
+	return []page.Tile{
+		cost,
+		{Label: "Lost at a power cut", Value: power, Note: "the policy promises: " + loss.Power.String()},
+		{Label: "Lost when the process dies", Value: process, Note: note},
+	}
+}
+
+// policiesPage is the table of the terminal's answer, with what is lost when the process dies.
+func (s sheet) policiesPage() (sections []page.Section) {
+	for _, t := range s.briefTables() {
+		section := page.Section{Title: "Policies, by what a power cut takes", Notes: t.Notes}
+		if len(s.briefTables()) > 1 {
+			section.Title += ": " + title(t.loads[0])
+		}
+		table := page.Table{Name: section.Title, Head: slices.Insert(slices.Clone(t.Head), 2, "lost when the process dies")}
+		table.Head[0] = "policy"
+		for i, row := range t.Rows {
+			marked := strings.HasPrefix(row[0], ">")
+			cells := slices.Insert(slices.Clone(row), 2, t.policies[i].Loss().Process.String())
+			cells[0] = strings.TrimLeft(row[0], "> ")
+			for n := range cells {
+				cells[n] = strings.TrimSpace(cells[n])
+			}
+			table.Rows = append(table.Rows, page.Row{Marked: marked, Cells: cells})
+		}
+		section.Tables = []page.Table{table}
+		sections = append(sections, section)
+	}
+	return sections
 }

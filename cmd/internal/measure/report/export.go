@@ -3,8 +3,10 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/humanize"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
 )
@@ -31,6 +33,12 @@ func ParseFormat(text string) (Format, error) {
 			return f, nil
 		}
 		names = append(names, string(f))
+	}
+	if slices.Contains([]string{"html", "page", "pdf"}, strings.ToLower(text)) {
+		return "", fmt.Errorf("%q is not a format of --export; holdfast report results.jsonl -o page.html makes a page", text)
+	}
+	if near := humanize.Near(text, names); near != "" {
+		return "", fmt.Errorf("%q is not a format; did you mean %q?", text, near)
 	}
 	return "", fmt.Errorf("%q is not a format; the formats are %s", text, strings.Join(names, ", "))
 }

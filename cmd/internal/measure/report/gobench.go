@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -111,10 +112,19 @@ func benchmarkValues(t *result.Trial, cost float64, hasCPU bool) string {
 	}
 	text := ""
 	for _, v := range values {
-		text += "\t" + strconv.FormatFloat(v.value, 'g', -1, 64) + " " + v.unit
+		text += "\t" + benchNumber(v.value) + " " + v.unit
 	}
 	for _, name := range valueNames(t) {
-		text += "\t" + strconv.FormatFloat(t.Values[name], 'g', -1, 64) + " " + name
+		text += "\t" + benchNumber(t.Values[name]) + " " + name
 	}
 	return text
+}
+
+// benchNumber writes a value with the digits that go test -bench has and a few more: what is behind them is noise.
+func benchNumber(x float64) string {
+	const digits = 6
+	if math.Abs(x) >= 1e6 {
+		return strconv.FormatFloat(x, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(x, 'g', digits, 64)
 }

@@ -74,16 +74,37 @@ func (s sheet) page(more More) (page.Page, error) {
 			need = append(need, r)
 		}
 	}
-	p.Answer, p.Needs = s.answer(), need.page()
+	p.Answer, p.Tiles, p.Needs = s.answer(), s.tiles(), need.page()
+	sure := s.certainty()
+	p.Sure = "How sure: `" + sure.word + "`" + strings.TrimPrefix(sure.String(), sure.word) + "."
 	p.Sections = append(p.Sections, s.costAgainstLoss(need)...)
-	p.Sections = append(p.Sections, s.speed()...)
-	p.Sections = append(p.Sections, s.pictures()...)
-	p.Sections = append(p.Sections, s.losses()...)
+	p.Sections = append(p.Sections, s.policiesPage()...)
 	p.Sections = append(p.Sections, need.terms()...)
-	for _, g := range s.Groups {
-		p.Sections = append(p.Sections, s.groupPage(g))
+	var below []page.Section
+	pictures := page.Section{Title: "In detail", Columns: true}
+	for _, of := range append(s.speed(), s.pictures()...) {
+		for i, c := range of.Charts { // the titles are of loads, and the first of them may stand for those behind it
+			switch {
+			case c.Title != "":
+				c.Title = of.Title + ": " + c.Title
+			case i == 0:
+				c.Title = of.Title
+			}
+			pictures.Charts = append(pictures.Charts, c)
+		}
 	}
-	p.Sections = append(p.Sections, s.foot(s.notes(), s.method())...)
+	if len(pictures.Charts) > 0 {
+		p.Sections = append(p.Sections, pictures)
+	}
+	below = append(below, s.losses()...)
+	for _, g := range s.Groups {
+		below = append(below, s.groupPage(g))
+	}
+	below = append(below, s.foot(s.notes(), s.method())...)
+	for i := range below {
+		below[i].Folded = true
+	}
+	p.Sections = append(p.Sections, below...)
 	return p, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
 // TestReportSaysWhatTheTrialsDo plants each kind of load: the method, the notes
@@ -48,6 +49,7 @@ func TestHarnessIsShown(t *testing.T) {
 
 // TestManyRoundsShareMarks: the page of a long run stays small.
 func TestManyRoundsShareMarks(t *testing.T) {
+	isolate.Once(t)
 	site := page(t, planted(t, 2100))
 	for _, want := range []string{"rounds 1 to 2: ", "rounds 3 to 5: ", "rounds 2100 to 2100: "} {
 		if !strings.Contains(site, want) {

@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/report"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
 // many is a run of so many cells in whole rounds: a load has 98 policies, a twin and an empty cell.
@@ -46,6 +47,7 @@ func many(t testing.TB, cells, rounds int) result.Run {
 // TestWorkGrowsWithTheCells: eight times the cells take some eight times the work, and not 64 times. It compares CPU
 // times of this process, which other processes move little.
 func TestWorkGrowsWithTheCells(t *testing.T) {
+	isolate.Once(t)
 	took := func(cells int) float64 {
 		run := many(t, cells, 4)
 		for i := range run.Trials {

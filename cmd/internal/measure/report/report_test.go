@@ -25,6 +25,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/report"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/stat"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -159,6 +160,7 @@ func TestGolden(t *testing.T) {
 // TestTextFitsTheTerminal: on a narrow one it has fewer columns, and on all of them the
 // policy, its cost and the word.
 func TestTextFitsTheTerminal(t *testing.T) {
+	isolate.Once(t)
 	columns := map[int]int{}
 	for _, width := range []int{40, 60, 80, 100, 160} {
 		for _, run := range []result.Run{planted(t, 10), paced(t, 10)} {

@@ -73,10 +73,9 @@ func (s studied) text(b *strings.Builder) {
 }
 
 // brief writes what was learnt, then as many whole tables as there is room for. The first table of
-// this machine comes first, then the published ones, then the others in their order. The first is
-// cut if it is too long.
+// this machine comes first, then the published ones, then the others in their order.
 func (s studied) brief(b *strings.Builder) {
-	const most, mostDoubts = 60, 6 // lines in all, and of doubts
+	const most, mostDoubts = 30, 3 // lines in all, and of doubts
 	lines := func(text string) int { return strings.Count(text, "\n") }
 	s.textHead(b)
 	if s.Learnt != "" {
@@ -106,9 +105,17 @@ func (s studied) brief(b *strings.Builder) {
 	if len(own) > 0 {
 		order = slices.Insert(slices.Delete(order, len(published), len(published)+1), 0, len(published))
 	}
-	for _, i := range order {
+	// The first two, of this machine and published, are cut: each has half of the room, or what the other leaves.
+	reserve := 0
+	if len(published) > 0 && len(own) > 0 {
+		reserve = min(lines(textOf(published[0])), room/2)
+	}
+	for n, i := range order {
 		text := textOf(all[i])
-		for t := all[i]; i == len(published) && lines(text) > room && len(t.Rows) > 1; text = textOf(t) {
+		if n > 0 {
+			reserve = 0
+		}
+		for t := all[i]; n < 2 && lines(text) > room-reserve && len(t.Rows) > 1; text = textOf(t) {
 			t.Rows = t.Rows[:len(t.Rows)-1]
 			t.Notes = []string{fmt.Sprintf("… and %s more", plural(len(all[i].Rows)-len(t.Rows), "row"))}
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/report"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
 // plantedStudy is a run of the study lines in which only the two published modes
@@ -211,6 +212,7 @@ func studied(s study.Study, missing map[string]string) result.Run {
 // TestStudiesFitATerminal: their tables are to be read without a line breaking, on one
 // file system and on several.
 func TestStudiesFitATerminal(t *testing.T) {
+	isolate.Once(t)
 	const terminal = 100
 	for _, s := range lab.Studies() {
 		one := func(*testing.T, int) result.Run { return studied(s, nil) }
@@ -247,9 +249,10 @@ func TestReasonsAreSaidOnce(t *testing.T) {
 	}
 }
 
-// TestStudiesBeginWithTheirAnswer: without --all each has at most 60 lines. They are what was
+// TestStudiesBeginWithTheirAnswer: without --all each has at most 30 lines. They are what was
 // learnt, the first table of this machine, and how to see the rest.
 func TestStudiesBeginWithTheirAnswer(t *testing.T) {
+	isolate.Once(t)
 	for _, s := range lab.Studies() {
 		run := studied(s, nil)
 		var b strings.Builder
@@ -257,7 +260,7 @@ func TestStudiesBeginWithTheirAnswer(t *testing.T) {
 			t.Fatal(err)
 		}
 		brief, whole := b.String(), text(t, run)
-		if n := strings.Count(brief, "\n"); n > 60 || n < 30 {
+		if n := strings.Count(brief, "\n"); n > 30 || n < 12 {
 			t.Errorf("%s: %d lines:\n%s", s.Name, n, brief)
 		}
 		shown := s.Show(study.EvidenceOf(run))
@@ -271,10 +274,6 @@ func TestStudiesBeginWithTheirAnswer(t *testing.T) {
 		}
 	}
 	var b strings.Builder
-	if err := report.Text(&b, lab.Studies(), planted(t, 10), 100, false); err != nil || b.String() != text(t, planted(t, 10)) {
-		t.Errorf("a run without a study is shortened: %v\n%s", err, &b)
-	}
-	b.Reset()
 	if err := report.Text(&b, lab.Studies(), plantedStudy(t, 10), 100, false); err != nil {
 		t.Fatal(err)
 	}
@@ -283,6 +282,7 @@ func TestStudiesBeginWithTheirAnswer(t *testing.T) {
 
 // TestStudiesFitNarrowTerminals: no line is wider, but for words and cells that can't be broken.
 func TestStudiesFitNarrowTerminals(t *testing.T) {
+	isolate.Once(t)
 	for _, of := range lab.Studies() {
 		run := studied(of, nil)
 		for _, width := range []int{60, 80, 100} {

@@ -19,8 +19,8 @@ import (
 // Text writes the run's tables and advice for a terminal of this width, or returns
 // [figure.ErrNoRound] and writes nothing. The tables of a sweep have more columns on a wide
 // terminal, and fewer on a narrow one, down to 60. The lines of a study are at most 100 columns
-// wide, and a narrow terminal has its tables in parts. Unless it is to be whole, a study has its
-// answer first, and at most 60 lines.
+// wide, and a narrow terminal has its tables in parts. Unless it is to be whole, it is the answer alone, in
+// some 30 lines.
 func Text(w io.Writer, studies study.List, run result.Run, width int, whole bool) error {
 	width = max(60, min(160, width)) // beyond, a line is hard to follow
 	if len(run.FileSystems()) > 0 {
@@ -39,6 +39,11 @@ func Text(w io.Writer, studies study.List, run result.Run, width int, whole bool
 		} else {
 			of.brief(&b)
 		}
+		_, err = io.WriteString(w, b.String())
+		return err
+	}
+	if steady := s.anyGroup(func(l figure.Load) bool { return l.Steady }); !whole && !steady {
+		s.brief(&b)
 		_, err = io.WriteString(w, b.String())
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/machine"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
 // enough is a rule for percentiles: ten samples beyond them.
@@ -125,6 +126,7 @@ func TestKeysCarryUnitsAndPolicyIsText(t *testing.T) {
 
 // TestEveryPrefixIsReadable cuts the file in many places after its header.
 func TestEveryPrefixIsReadable(t *testing.T) {
+	isolate.Once(t)
 	run := planted(t)
 	text := write(t, run)
 	head := strings.Index(text, "\n") + 1
@@ -228,6 +230,7 @@ func TestResumeLeavesABrokenHeaderAlone(t *testing.T) {
 // TestNULsAtTheEndAreATornLine plants what a power cut leaves of a file that had
 // grown: zeros behind the last bytes that reached the disk.
 func TestNULsAtTheEndAreATornLine(t *testing.T) {
+	isolate.Once(t)
 	text := write(t, planted(t))
 	head := strings.Index(text, "\n") + 1
 	path := filepath.Join(t.TempDir(), "results.jsonl")
@@ -452,6 +455,7 @@ func TestWriteIsWhatReadReads(t *testing.T) {
 }
 
 func TestReadRefusesMoreTrialsThanAReportHolds(t *testing.T) {
+	isolate.Once(t)
 	var b strings.Builder
 	b.WriteString(`{"kind":"header","schema_version":2,"cells":[{"name":"c"}]}` + "\n")
 	for range result.MostTrials + 1 {

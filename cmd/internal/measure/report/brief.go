@@ -1,0 +1,303 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/advise"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/figure"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/machine"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/stat"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
+)
+
+// The marks beside a ratio in the brief table. Spaces keep the numbers of a column below each other.
+const (
+	byPace   = "*" // of trials at a pace
+	tooShort = "~" // of a burst in which no sync fell due
+	unproven = "?"
+	marksMax = 2
+)
+
+// brief writes the answer in some 30 lines: one table, ordered by what a power cut takes, then which policy
+// to use, and how sure that is. The loads of all tables but the first are left to the whole text.
+func (s sheet) brief(b *strings.Builder) {
+	tables := s.briefTables()
+	if len(tables) == 0 {
+		return
+	}
+	first := tables[0]
+	b.WriteString(wrap(s.briefHead(first.loads[0]), s.columns, indent))
+	if mark := s.Run.Mark(); mark != "" {
+		b.WriteString(wrap("not complete: "+mark, s.columns, indent))
+	}
+	b.WriteString("\n" + briefText(first.Table, s.columns) + "\n")
+	for _, n := range first.Notes {
+		b.WriteString(wrap(n, s.columns, indent))
+	}
+	if s.advised {
+		b.WriteString("\n" + s.briefAdvice())
+	}
+	b.WriteString("\n" + wrap("how sure: "+s.certainty().String(), s.columns, indent))
+	more := "--all shows intervals, CPU time, latencies and every doubt"
+	if len(tables) > 1 {
+		more += ", and " + plural(len(tables)-1, "more table")
+	}
+	b.WriteString(wrap(more+"; with -o results.jsonl, holdfast report shows it again or makes a page", s.columns, indent))
+}
+
+// briefText renders the table. A narrow terminal has no column of times, and long policies are broken behind
+// their last comma.
+func briefText(t study.Table, width int) string {
+	if _, shown, ok := unfolded(t, width); ok {
+		return shown
+	}
+	const loss, times = 1, 2 // columns
+	t.Head = slices.Delete(slices.Clone(t.Head), times, times+1)
+	t.Head[loss] = "lost at a\npower cut"
+	rows := t.Rows
+	t.Rows = nil
+	for _, row := range rows {
+		row = slices.Delete(slices.Clone(row), times, times+1)
+		if at := strings.LastIndexByte(row[0], ','); at > 0 {
+			row[0] = row[0][:at+1] + "\n    " + row[0][at+1:]
+		}
+		row[loss] = strings.TrimSuffix(wrap(row[loss], 16, ""), "\n")
+		t.Rows = append(t.Rows, row)
+	}
+	_, shown, _ := unfolded(t, width)
+	return shown
+}
+
+// briefHead says where it was measured, and with which records.
+func (s sheet) briefHead(l figure.Load) string {
+	h := s.Run.Header
+	value := func(name string) string {
+		if v := machine.Get(h.Machine, name).Value; v != machine.Unknown {
+			return v
+		}
+		return ""
+	}
+	place := value("file system")
+	if device := value("device"); device != "" {
+		place += " on " + device
+	}
+	parts := []string{strings.TrimSpace(place)}
+	if kind := value("virtualisation"); kind != "" && kind != "none" {
+		parts = append(parts, kind)
+	}
+	if n := value("CPUs"); n != "" {
+		parts = append(parts, n+" CPUs")
+	}
+	parts = append(parts, fmt.Sprintf("records of %v", holdfast.Size(l.RecordBytes)))
+	if l.Rate > 0 {
+		parts = append(parts, tick(l.Rate)+" due a second")
+	}
+	if l.Cache != "" && l.Cache != result.NewFile {
+		parts = append(parts, fmt.Sprintf("page cache %s", l.Cache))
+	}
+	parts = append(parts, plural(s.Rounds, "round"))
+	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), ", ")
+}
+
+// A briefTable is of loads that differ in their writers alone.
+type briefTable struct {
+	study.Table
+	loads    []figure.Load
+	policies []holdfast.Policy // of the rows
+}
+
+// briefTables returns one for each kind of record, each with a row for each policy. Paced groups have none: their costs
+// stand in the tables of the burst.
+func (s sheet) briefTables() (tables []briefTable) {
+	var kinds []figure.Load
+	for _, g := range s.Groups {
+		kind := g.Load
+		kind.Writers = 0
+		if !g.Paced && g.Group == "" && !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	for _, kind := range kinds {
+		var groups []figure.Group
+		for _, g := range s.Groups {
+			l := g.Load
+			if l.Writers = 0; l == kind {
+				groups = append(groups, g)
+			}
+		}
+		tables = append(tables, s.briefTable(groups))
+	}
+	return tables
+}
+
+func (s sheet) briefTable(groups []figure.Group) briefTable {
+	t := briefTable{Table: study.Table{Head: []string{"  policy", "lost at a power cut", map[bool]string{false: "a record", true: "a Write"}[groups[0].Open()]}}}
+	var rows []figure.Row // of each policy the first
+	for _, g := range groups {
+		t.loads = append(t.loads, g.Load)
+		head := plural(g.Writers, "writer")
+		if len(groups) == 1 {
+			head = "cost"
+		}
+		t.Head = append(t.Head, head)
+		for _, r := range g.Rows {
+			if !slices.ContainsFunc(rows, func(have figure.Row) bool { return have.Cell.Policy == r.Cell.Policy }) {
+				rows = append(rows, r)
+			}
+		}
+	}
+	slices.SortStableFunc(rows, byLoss)
+	marks := map[string]bool{}
+	for _, r := range rows {
+		mark := "  "
+		if s.advises(r) {
+			mark = "> "
+		}
+		took := r.Net.Write
+		if groups[0].Open() {
+			took = r.Net.Service
+		}
+		row := []string{mark + advise.Name(r.Cell.Policy), lossText(r.Cell.Policy.Loss().Power), nanoseconds(took.Median)}
+		for _, g := range groups {
+			text, of := s.briefCost(g, r.Cell.Policy)
+			for _, m := range strings.Split(of, "") {
+				marks[m] = true
+			}
+			row = append(row, fmt.Sprintf("%s%-*s", text, marksMax, of))
+		}
+		t.Rows, t.policies = append(t.Rows, row), append(t.policies, r.Cell.Policy)
+	}
+	t.Notes = s.briefNotes(groups, marks)
+	return t
+}
+
+// lossText is a bound's own text, a little shorter.
+func lossText(b holdfast.Bound) string {
+	return strings.Replace(b.String(), "what is in flight", "in flight", 1)
+}
+
+// byLoss orders by what a power cut takes at worst: nothing, a time, an amount, anything. What loses the same is
+// ordered by its cost.
+func byLoss(a, b figure.Row) int {
+	rank := func(r figure.Row) (age, amount float64) {
+		loss := r.Cell.Policy.Loss().Power
+		age, amount = float64(loss.Time), float64(loss.Bytes)
+		if loss.Time == holdfast.Unlimited {
+			age = math.Inf(1)
+		}
+		if loss.Bytes == holdfast.Unlimited {
+			amount = math.Inf(1)
+		}
+		return age, amount
+	}
+	ageA, amountA := rank(a)
+	ageB, amountB := rank(b)
+	return cmp.Or(cmp.Compare(ageA, ageB), cmp.Compare(amountA, amountB), cmp.Compare(a.Cost.Ratio, b.Cost.Ratio))
+}
+
+// briefCost returns a policy's cost in a group, and its marks. The cost of a policy whose period did not fall due in the
+// burst is of the trials at a pace, if there are some with as many writers.
+func (s sheet) briefCost(g figure.Group, p holdfast.Policy) (text, marks string) {
+	find := func(g figure.Group) (figure.Row, bool) {
+		at := slices.IndexFunc(g.Rows, func(r figure.Row) bool { return r.Cell.Policy == p })
+		if at < 0 {
+			return figure.Row{}, false
+		}
+		return g.Rows[at], true
+	}
+	row, ok := find(g)
+	if !ok {
+		return none, ""
+	}
+	if row.Period.Judged() {
+		return advise.Ratio(row.Cost.Comparison), markOf(row)
+	}
+	for _, other := range s.Groups {
+		like := other.Load
+		like.Paced, like.Rate = g.Paced, g.Rate
+		if r, ok := find(other); ok && other.Paced && like == g.Load && r.Period.Judged() && !r.Control {
+			return advise.Ratio(r.Cost.Comparison), byPace + markOf(r)
+		}
+	}
+	return advise.Ratio(row.Cost.Comparison), tooShort
+}
+
+func markOf(r figure.Row) string {
+	if r.Cost.Verdict == stat.NotProven && !r.Fastest {
+		return unproven
+	}
+	return ""
+}
+
+// briefNotes explain the marks.
+func (s sheet) briefNotes(groups []figure.Group, marks map[string]bool) (notes []string) {
+	fastest := "cost: times the fastest of its column"
+	if marks[byPace] {
+		for _, g := range s.Groups {
+			if g.Paced {
+				fastest += fmt.Sprintf("; * against the same buffer without a sync, at %s records/s", tick(g.Rate))
+				break
+			}
+		}
+	}
+	notes = append(notes, fastest)
+	var rest []string
+	if marks[tooShort] {
+		rest = append(rest, "~ measured in a burst in which no sync fell due")
+	}
+	if marks[unproven] {
+		text := "? not told from the fastest"
+		if floor := s.Noise.Floor; floor.Known() {
+			text += fmt.Sprintf(": two runs of one policy differed by up to %.0f %%", math.Ceil(100*float64(floor)))
+		}
+		rest = append(rest, text)
+	}
+	if len(rest) > 0 {
+		notes = append(notes, strings.Join(rest, "; "))
+	}
+	return notes
+}
+
+// briefAdvice says which policy to use, by its line of Go, and why.
+func (s sheet) briefAdvice() string {
+	const under = "     "
+	a, name := s.advice.Brief(), advise.Name(s.advice.Policy)
+	if text := s.advice.Policy.String(); text != name {
+		name += "  (" + text + ")"
+	}
+	loses := a.Loses
+	if process := a.Policy.Loss().Process; !process.None() {
+		loses += ", a process crash " + process.String()
+	}
+	var b strings.Builder
+	for i, line := range []string{"use  " + s.guess() + name, under + advise.GoLine(a.Policy), under + byName(a.Costs), under + loses, under + byName(a.Nothing)} {
+		if strings.TrimSpace(line) != "" {
+			line = wrap(strings.TrimLeft(line, " "), s.columns-len(under), "")
+			for _, part := range strings.Split(strings.TrimSuffix(line, "\n"), "\n") {
+				if i > 0 {
+					part = under + part
+				}
+				b.WriteString(part + "\n")
+			}
+		}
+	}
+	return b.String()
+}
+
+// byName returns a sentence with the names of its policies instead of their texts.
+func byName(sentence string) string {
+	words := strings.Split(sentence, " ")
+	for i, word := range words {
+		text := strings.TrimRight(word, ",;:.")
+		if p, err := holdfast.ParsePolicy(text); err == nil && strings.Contains(text, "=") {
+			words[i] = advise.Name(p) + word[len(text):]
+		}
+	}
+	return strings.Join(words, " ")
+}
