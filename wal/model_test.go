@@ -361,10 +361,10 @@ func crashes(t *testing.T, p holdfast.Policy, under func(*fault.Disk) disk, seed
 			}
 		}
 	}
-	o := Options{Policy: p, SegmentSize: leastSegment}
 	var image *fault.Image
 	n := 0
 	for generation := range 3 {
+		o := Options{Policy: p, SegmentSize: leastSegment << (2 * generation)} // 8, 32 and 128 KiB
 		d := newDisk(t, image)
 		d.Watch(watched(d))
 		l, found, err := open(under(d), "/log", o)

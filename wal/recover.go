@@ -659,8 +659,8 @@ func (h *header) decode(b []byte) string {
 	h.epoch = binary.LittleEndian.Uint64(b[32:])
 	h.first = binary.LittleEndian.Uint64(b[40:])
 	h.low = binary.LittleEndian.Uint64(b[48:])
-	if sec := binary.LittleEndian.Uint32(b[56:]); sec > 0 {
-		h.begun = time.Unix(int64(sec), 0)
+	if h.stamp = binary.LittleEndian.Uint32(b[56:]); h.stamp > 0 {
+		h.begun = time.Unix(int64(h.stamp), 0)
 	}
 	copy(h.key[:], b[64:])
 	h.prior.epoch = binary.LittleEndian.Uint64(b[72:])

@@ -40,6 +40,7 @@ type header struct {
 	// begun is the time at which the segment began: the last record of the segment before it was
 	// appended no later. It is zero if not known.
 	begun time.Time
+	stamp uint32  // begun, as it stands in the header
 	key   [8]byte // the segment's, random: see secret
 	prior link    // the segment whose records end where this one's begin; zero: none
 }
@@ -61,9 +62,7 @@ func (h *header) encode() []byte {
 	binary.LittleEndian.PutUint64(b[32:], h.epoch)
 	binary.LittleEndian.PutUint64(b[40:], h.first)
 	binary.LittleEndian.PutUint64(b[48:], h.low)
-	if sec := h.begun.Unix() + 1; sec > 0 && sec <= math.MaxUint32 { // rounded up: no record seems older than it is
-		binary.LittleEndian.PutUint32(b[56:], uint32(sec))
-	}
+	binary.LittleEndian.PutUint32(b[56:], h.stamp)
 	copy(b[64:], h.key[:])
 	binary.LittleEndian.PutUint64(b[72:], h.prior.epoch)
 	copy(b[80:], h.prior.key[:])
@@ -358,6 +357,9 @@ func (l *Log) begin(first, low uint64, size int64) (s *segment, err error) {
 	before := l.pinBefore(first)
 	defer l.unpin(before)
 	h := header{id: l.id, size: uint32(size), epoch: l.epoch + 1, first: first, low: low, begun: time.Now()}
+	if sec := h.begun.Unix() + 1; sec > 0 && sec <= math.MaxUint32 { // rounded up: no record seems older than it is
+		h.stamp = uint32(sec)
+	}
 	if before != nil {
 		h.prior = before.link()
 	}
