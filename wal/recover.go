@@ -502,7 +502,7 @@ func (l *Log) recover(path string) (found Recovery, err error) {
 			return found, fmt.Errorf("wal: %w", err)
 		}
 		st.First, last = 1, 0
-		s, err := l.begin(1, 1)
+		s, err := l.begin(1, 1, int64(l.opts.SegmentSize))
 		if err != nil {
 			return found, err
 		}
@@ -549,7 +549,7 @@ func (l *Log) continueIn(st *dirState, head *segment) (err error) {
 	if !st.tail.dirty && head.end > headerSize {
 		return nil
 	}
-	s, err := l.begin(max(head.next, st.First), st.First)
+	s, err := l.begin(max(head.next, st.First), st.First, int64(l.opts.SegmentSize))
 	if err != nil {
 		return err
 	}
@@ -665,7 +665,7 @@ func (h *header) decode(b []byte) string {
 	copy(h.key[:], b[64:])
 	h.prior.epoch = binary.LittleEndian.Uint64(b[72:])
 	copy(h.prior.key[:], b[80:])
-	if h.size < leastSegment || h.size > mostSegment || h.epoch == 0 || h.first == 0 || h.low > h.first {
+	if h.size < leastSegment || h.size > largest || h.epoch == 0 || h.first == 0 || h.low > h.first {
 		return "its header has impossible values"
 	}
 	return ""
