@@ -32,6 +32,8 @@ type Workload struct {
 	Attacked, InMemory bool
 	// Mounted are paths at which files of another file system are mounted, at level memory. They are there from the start.
 	Mounted []string
+	// Dirs are directories that are there from the start, at level memory. Elsewhere the workload makes them.
+	Dirs []string
 	// Survey says what is in the directory of the targets, where their files are no targets' records.
 	Survey func(dir string) (*Survivors, error)
 	// Cleans says that no temporary is left when a run has ended in order.

@@ -76,7 +76,12 @@ func useLog(r *crash.Run, made, targets int) (_ int, err error) {
 	if err != nil {
 		return made, err
 	}
-	defer func() { err = errors.Join(err, l.Close()) }()
+	closed, waits := func() {}, r.Random(uint32(made)).IntN(3) > 0 || r.Policy.Sync.Mode == holdfast.SyncNever
+	defer func() {
+		if err = errors.Join(err, l.Close()); err == nil {
+			closed()
+		}
+	}()
 	for range 4 { // twice as many records; the second may be in the next segment, and Wait is for both
 		begun, last := made, uint64(0)
 		number := func(i int) (id uint32, n uint64) { return uint32(i % targets), uint64(r.Number+1)<<32 | uint64(i+1) }
@@ -87,14 +92,25 @@ func useLog(r *crash.Run, made, targets int) (_ int, err error) {
 				return made, err
 			}
 		}
+		durable := func() {
+			for i := begun; i < made; i++ {
+				id, n := number(i)
+				r.Note(crash.Accepted, id, n)
+				r.Note(crash.Durable, id, n)
+			}
+		}
+		if !waits { // then Close acknowledges them
+			before := closed
+			closed = func() { before(); durable() }
+			continue
+		}
 		if err := l.Wait(context.Background(), last); err != nil {
 			return made, err
 		}
-		for i := begun; i < made; i++ {
-			id, n := number(i)
-			r.Note(crash.Accepted, id, n)
-			r.Note(crash.Durable, id, n)
-		}
+		durable()
+	}
+	if !waits {
+		return made, nil
 	}
 	// What no target has is removed again: the next Open must not find it.
 	last, err := l.Append(crash.Record{ID: uint32(targets)}.Append(nil))
