@@ -46,7 +46,7 @@ func whole(name string, mode files.Mode, dirs bool) *crash.Workload {
 // many is WriteAll of batches of any size over many directories. A run may leave the temporaries of a crash: it removes those of the
 // directories that it writes in.
 func many() *crash.Workload {
-	const most, perDir = 600, 50
+	const most, perDir = 96, 12
 	path := func(id uint32) string { return fmt.Sprintf("m%d/w%d", id/perDir, id) }
 	w := &crash.Workload{Name: "whole-many", About: fmt.Sprintf("files.WriteAll of 1 to %d files over 1 to %d directories, mode replace", most, most/perDir), Whole: true,
 		Loss: onlyAcknowledged,
@@ -67,7 +67,7 @@ func many() *crash.Workload {
 }
 
 func writeWhole(r *crash.Run, mode files.Mode, paths int, batch func() int, path func(id uint32) string) (err error) {
-	set, err := newSet(r, files.Options{Policy: r.Policy, Handles: 8, Workers: 2, MkdirAll: mode == files.Create || paths > 100})
+	set, err := newSet(r, files.Options{Policy: r.Policy, Handles: 8, Workers: 2, MkdirAll: mode == files.Create || paths > 40})
 	if err != nil {
 		return err
 	}
