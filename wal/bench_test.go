@@ -2,6 +2,8 @@ package wal
 
 import (
 	"context"
+	"fmt"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/holdfast-go/holdfast"
@@ -63,5 +65,49 @@ func BenchmarkOpen(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// BenchmarkRead reads records of a log in the page cache: one by one in order and at random by Read, and all by Records.
+func BenchmarkRead(b *testing.B) {
+	for _, size := range []int{128, 4096} {
+		l, _, err := Open(b.TempDir()+"/log", Options{Policy: holdfast.Buffered(holdfast.MiB)})
+		if err != nil {
+			b.Fatal(err)
+		}
+		n := uint64(64 << 20 / size)
+		for range n {
+			if _, err := l.Append(make([]byte, size)); err != nil {
+				b.Fatal(err)
+			}
+		}
+		read := func(b *testing.B, index uint64) {
+			if data, err := l.Read(index); err != nil || len(data) != size {
+				b.Fatal(index, err)
+			}
+		}
+		b.Run(fmt.Sprintf("order/%dB", size), func(b *testing.B) {
+			for i := uint64(0); b.Loop(); i++ {
+				read(b, i%n+1)
+			}
+		})
+		b.Run(fmt.Sprintf("random/%dB", size), func(b *testing.B) {
+			for r := rand.New(rand.NewPCG(1, 1)); b.Loop(); {
+				read(b, r.Uint64N(n)+1)
+			}
+		})
+		b.Run(fmt.Sprintf("records/%dB", size), func(b *testing.B) {
+			b.SetBytes(int64(size) * int64(n))
+			for b.Loop() {
+				for r, err := range l.Records(1) {
+					if err != nil || len(r.Data) != size {
+						b.Fatal(r.Index, err)
+					}
+				}
+			}
+		})
+		if err := l.Close(); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

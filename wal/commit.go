@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"hash/crc32"
 	"os"
 	"time"
 
@@ -16,7 +15,7 @@ import (
 // before it, after the rest of a failed write.
 type batch struct {
 	sync  bool   // also sync
-	cut   func() // TruncateAfter's step after the sync; called with the lock
+	cut   func() // a step after the sync, of TruncateAfter or Close; called with the lock
 	index uint64 // the last record that the batch writes; 0: not known yet
 }
 
@@ -173,19 +172,19 @@ func fit(frames []byte, room int64) (n int) {
 // write writes whole frames to a segment, durably if asked and if the system has a call for it.
 func (l *Log) write(s *segment, frames []byte, durably bool) (err error) {
 	next, low, marked := s.next, uint64(0), s.marked
-	var begins []position
+	var begins []place
 	for at := 0; at < len(frames); {
 		f := frames[at:]
-		index, count := binary.LittleEndian.Uint64(f[16:]), binary.LittleEndian.Uint32(f[24:])
+		index, count := binary.LittleEndian.Uint64(f[16:]), binary.LittleEndian.Uint32(f[12:])
 		marked = false
 		if count == 0 {
 			low = binary.LittleEndian.Uint64(f[frameHeader:])
 			marked = low <= l.lowWritten
 		} else {
-			begins = s.note(begins, position{index, s.end + int64(at)})
+			begins = l.places.note(s, begins, index, s.end+int64(at))
 		}
 		next = index + uint64(count)
-		at += int(finish(f, l.seed, s.epoch, s.synced))
+		at += int(s.finish(f, s.synced))
 	}
 	did, took := false, time.Duration(0)
 	// A durable write covers these bytes only, so earlier bytes must be durable already.
@@ -205,7 +204,7 @@ func (l *Log) write(s *segment, frames []byte, durably bool) (err error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s.table = append(s.table, begins...)
+	l.places.add(s, begins, l.segments)
 	l.lowWritten = max(l.lowWritten, low)
 	l.written += len(frames)
 	s.end += int64(len(frames))
@@ -235,13 +234,18 @@ func (l *Log) write(s *segment, frames []byte, durably bool) (err error) {
 }
 
 // writeDurably writes the frames and syncs them in one call, and reports whether it did. With
-// (false, nil) the system has no such call.
+// (false, nil) the system has no such call, or the disk is full.
 func (l *Log) writeDurably(w durableWriter, s *segment, frames []byte) (did bool, err error) {
 	start, at := time.Now(), s.end
 	for len(frames) > 0 {
 		n, err := w.WriteAtDurably(s.fd, frames, at)
 		if errors.Is(err, errors.ErrUnsupported) && at == s.end {
 			l.noDsync = true
+			return false, nil
+		}
+		if isFull(err) && n <= 0 {
+			// An overwrite needs disk space where the file system copies on write. All of these bytes
+			// are written again, and synced by a call of its own, so it is known which of the two fails.
 			return false, nil
 		}
 		if err != nil {
@@ -260,11 +264,12 @@ func (l *Log) writeDurably(w durableWriter, s *segment, frames []byte) (did bool
 }
 
 // checkLinked returns ErrUnlinked if the segment has lost its name: such a file accepts writes and
-// syncs, and no Open finds it.
+// syncs, and no Open finds it. It asks for the name, because some file systems (NFS, FUSE) rename a
+// file that is removed while it is open.
 func (l *Log) checkLinked(s *segment) error {
-	is, err := l.disk.StatFD(s.fd)
-	if err == nil && is.Links == 0 {
-		err = holdfast.ErrUnlinked
+	is, err := l.disk.Stat(l.dir.fd, plainName(s.name))
+	if errors.Is(err, os.ErrNotExist) || err == nil && is.Inode != s.inode {
+		return holdfast.ErrUnlinked
 	}
 	return err
 }
@@ -333,15 +338,6 @@ func (l *Log) growLocked() {
 		close(l.grown)
 		l.grown = nil
 	}
-}
-
-// finish fills in the epoch, durable and checksum of a frame of appendFrame, and returns its size.
-func finish(b []byte, seed uint32, epoch uint64, durable int64) int64 {
-	body := int(binary.LittleEndian.Uint32(b[4:]))
-	binary.LittleEndian.PutUint64(b[8:], epoch)
-	binary.LittleEndian.PutUint32(b[28:], uint32(durable))
-	binary.LittleEndian.PutUint32(b, crc32.Update(seed, castagnoli(), b[4:frameHeader+body]))
-	return frameSize(body)
 }
 
 // prepareInBackground makes a spare file if there is none. It drops a failure: the segment that

@@ -47,6 +47,12 @@ func aLog(t testing.TB, closed bool) (files map[string][]byte, records [][]byte)
 
 // reopen opens files as a log, and returns its records.
 func reopen(t testing.TB, files map[string][]byte) (found Recovery, records [][]byte, err error) {
+	t.Helper()
+	defer func() {
+		if err := agrees(files, found.First, records, err); err != nil {
+			t.Error(err)
+		}
+	}()
 	d := newDisk(t, &fault.Image{Files: files})
 	l, found, err := open(d, "/log", Options{SegmentSize: leastSegment})
 	if err != nil {
@@ -232,15 +238,15 @@ func TestAFrameWhoseLengthsDontFitIsNotWhole(t *testing.T) {
 		t.Fatal(wrong)
 	}
 	for _, spoil := range []func(f []byte){
-		func(f []byte) { binary.LittleEndian.PutUint32(f[24:], 1<<31) }, // records
-		func(f []byte) { binary.LittleEndian.PutUint32(f[24:], 0) },     // a mark
+		func(f []byte) { binary.LittleEndian.PutUint32(f[12:], 1<<31) }, // records
+		func(f []byte) { binary.LittleEndian.PutUint32(f[12:], 0) },     // a mark
 		func(f []byte) { binary.LittleEndian.PutUint32(f[frameHeader:], 1<<31) },
 		func(f []byte) { binary.LittleEndian.PutUint32(f[frameHeader:], 0) },
 	} {
 		data := bytes.Clone(files[name])
 		f := data[headerSize:]
 		spoil(f)
-		finish(f, seedOf(h.id), h.epoch, headerSize)
+		secretOf(h.id, h.key).finish(f, headerSize)
 		changed := maps.Clone(files)
 		changed[name] = data
 		var damage *DamageError
@@ -255,13 +261,14 @@ func TestAFrameWhoseLengthsDontFitIsNotWhole(t *testing.T) {
 func TestFramesBehindATornOneAreFoundWhereTheyMayBegin(t *testing.T) {
 	h := header{size: 4 * recoverChunk, epoch: 1, first: 1, low: 1}
 	first := appendFrame(nil, 1, [][]byte{[]byte("first")}, 0)
-	finish(first, seedOf(h.id), h.epoch, headerSize)
+	k := secretOf(h.id, h.key)
+	k.finish(first, headerSize)
 	third := appendFrame(nil, 3, [][]byte{[]byte("third")}, 0)
 	for at := headerSize + recoverChunk - 2*frameHeader; at < headerSize+recoverChunk+2*frameHeader; at++ {
 		data := make([]byte, h.size)
 		copy(data, h.encode())
 		copy(data[headerSize:], first)
-		finish(third, seedOf(h.id), h.epoch, int64(at))
+		k.finish(third, int64(at))
 		copy(data[at:], third)
 		d := newDisk(t, &fault.Image{Files: map[string][]byte{"/log/" + segmentName(1): data}})
 		l, found, err := open(d, "/log", small)
@@ -290,6 +297,56 @@ func TestMissingSegmentsAreDamage(t *testing.T) {
 	files["/log/"+segmentName(2)] = other["/log/"+segmentName(2)]
 	if _, _, err := open(newDisk(t, &fault.Image{Files: files}), "/log", small); err == nil || !strings.Contains(err.Error(), "another log") {
 		t.Errorf("with another log's segment: %v", err)
+	}
+}
+
+// TestAMissingSegmentIsNoticedWhereOthersFitTogether: TruncateAfter has cut the first segment, whose file has the indices of the
+// second. Both the header of the third and the seal of the first say that there was one.
+func TestAMissingSegmentIsNoticedWhereOthersFitTogether(t *testing.T) {
+	d := newDisk(t, nil)
+	l, _, err := open(d, "/log", small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	add := func(n int, what string) {
+		for range n {
+			if _, err := l.Append([]byte(what)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	add(10, "old")
+	if err := l.TruncateAfter(3); err != nil {
+		t.Fatal(err)
+	}
+	add(3, "new")
+	add(1, strings.Repeat("large", 800))
+	files := d.ProcessCrash().Files
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, closed := range []bool{false, true} {
+		for missing := uint64(1); missing <= 3; missing++ {
+			for _, lacks := range []string{"", "seal", "link"} {
+				if closed {
+					files = d.ProcessCrash().Files
+				}
+				some := maps.Clone(files)
+				delete(some, "/log/"+segmentName(missing))
+				first, third := "/log/"+segmentName(1), "/log/"+segmentName(3)
+				if lacks == "seal" && missing == 2 {
+					some[first] = append(bytes.Clone(some[first][:sealAt]), make([]byte, len(some[first])-sealAt)...)
+					copy(some[first][headerSize:], files[first][headerSize:])
+				}
+				if lacks == "link" && missing == 2 {
+					some[third] = rewritten(some[third], func(h []byte) { h[72] = 1; copy(h[80:], files[first][64:72]) })
+				}
+				var damage *DamageError
+				if found, got, err := reopen(t, some); !errors.As(err, &damage) {
+					t.Errorf("without segment %d, lacking %q, closed=%v: %+v, %.8q", missing, lacks, closed, found, got)
+				}
+			}
+		}
 	}
 }
 

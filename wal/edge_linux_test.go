@@ -14,18 +14,25 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/isolate"
+	"github.com/holdfast-go/holdfast/internal/volume"
 )
 
 // TestALogThatIsRemovedAcknowledgesNothing, whatever call syncs it.
 func TestALogThatIsRemovedAcknowledgesNothing(t *testing.T) {
-	for _, noDsync := range []bool{false, true} {
+	remove := []func(name string) error{
+		os.Remove,
+		func(name string) error { return os.Rename(name, filepath.Join(filepath.Dir(name), ".fuse_hidden1")) }, // as ntfs-3g and NFS do
+		func(name string) error { return errors.Join(os.Remove(name), os.WriteFile(name, nil, 0o600)) },
+	}
+	for i := range 2 * len(remove) {
+		noDsync := i%2 == 0
 		dir := filepath.Join(t.TempDir(), "log")
 		l, _ := mustOpen(t, dir, small)
 		l.noDsync = noDsync
 		if _, err := l.Append([]byte("kept")); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Remove(filepath.Join(dir, segmentName(1))); err != nil {
+		if err := remove[i/2](filepath.Join(dir, segmentName(1))); err != nil {
 			t.Fatal(err)
 		}
 		for range 2 {
@@ -36,6 +43,88 @@ func TestALogThatIsRemovedAcknowledgesNothing(t *testing.T) {
 		if err := l.Close(); !errors.Is(err, holdfast.ErrUnlinked) {
 			t.Errorf("Close = %v", err)
 		}
+	}
+}
+
+// TestAFullFileSystemIsNeverFinal fills small file systems, with copy on write and without, and then makes room.
+func TestAFullFileSystemIsNeverFinal(t *testing.T) {
+	isolate.Once(t)
+	kinds, err := volume.Parse("ext4,xfs,btrfs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range kinds {
+		t.Run(k.Name, func(t *testing.T) {
+			if err := k.Can(); err != nil {
+				t.Skip(err)
+			}
+			v, err := volume.Make(t.Context(), t.TempDir(), k, max(k.Least, 32<<20))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() {
+				if err := v.Close(); err != nil {
+					t.Error(err)
+				}
+			}()
+			fillsAndGoesOn(t, v.Dir())
+		})
+	}
+}
+
+func fillsAndGoesOn(t *testing.T, dir string) {
+	l, _, err := Open(filepath.Join(dir, "log"), Options{Policy: holdfast.Durable(), SegmentSize: holdfast.MiB})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	add := func() (uint64, error) { return l.Append(make([]byte, 16<<10)) }
+	if _, err := add(); err != nil {
+		t.Fatal(err)
+	}
+	ballast := filepath.Join(dir, "ballast")
+	f, err := os.Create(ballast)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for size := 1 << 20; size >= 1<<10; {
+		if _, err := f.Write(make([]byte, size)); err != nil {
+			size /= 2
+		}
+	}
+	_ = f.Sync() // the disk is full
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var e *Error
+	for range 200 { // more than a segment
+		if _, err = add(); err != nil {
+			break
+		}
+	}
+	if !errors.Is(err, unix.ENOSPC) || !errors.As(err, &e) || e.Final {
+		t.Fatalf("on the full disk: %v", err)
+	}
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	if d, err := os.Open(dir); err != nil || errors.Join(unix.Syncfs(int(d.Fd())), d.Close()) != nil {
+		t.Fatal(err)
+	}
+	for range 100 {
+		if _, err := add(); err != nil {
+			t.Fatalf("with room again: %v", err)
+		}
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	l, found, err := Open(filepath.Join(dir, "log"), Options{})
+	if err != nil || found.Records < 102 {
+		t.Fatal(found, err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
 	}
 }
 

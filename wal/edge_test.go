@@ -495,7 +495,7 @@ func TestTruncateAfterSaysWhatItRemoved(t *testing.T) {
 func rewritten(segment []byte, change func(header []byte)) []byte {
 	segment = bytes.Clone(segment)
 	change(segment)
-	binary.LittleEndian.PutUint32(segment[60:], crc32.Checksum(segment[:60], castagnoli()))
+	binary.LittleEndian.PutUint32(segment[92:], crc32.Checksum(segment[:92], castagnoli()))
 	return segment
 }
 
@@ -521,7 +521,7 @@ func TestHeadersThatThisLogCantHaveAreNamed(t *testing.T) {
 	check("impossible values", func(h []byte) { binary.LittleEndian.PutUint32(h[12:], 4<<10) }) // and without room for a record
 }
 
-// TestSegmentsWithoutATimeAreOfNoAge: the version before wrote none.
+// TestSegmentsWithoutATimeAreOfNoAge: a clock may say anything.
 func TestSegmentsWithoutATimeAreOfNoAge(t *testing.T) {
 	files, _ := aLog(t, true)
 	for name := range files {

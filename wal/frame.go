@@ -12,11 +12,17 @@ import (
 // The layout of a segment; docs/wal.md describes each byte. All numbers are little-endian.
 const (
 	magic   = "hfastwal"
-	version = 1
+	version = 2
 
 	// headerSize is the offset of the first frame: no frame shares a page with the header.
 	headerSize = 4096
-	headerUsed = 64
+	headerUsed = 96
+
+	// The header's page. Each part has a sector of its own, so that a sector that is lost takes no
+	// other part with it.
+	sealAt = 512  // a copy of the next segment's header
+	noteAt = 1024 // the note of Close
+	copyAt = 2048 // a copy of the segment's own header
 
 	frameHeader = 32
 	frameAlign  = 8 // each frame begins at a multiple of it
@@ -40,7 +46,7 @@ func frameSize(body int) int64 {
 	return (int64(frameHeader) + int64(body) + frameAlign - 1) &^ (frameAlign - 1)
 }
 
-// appendFrame appends a frame without epoch, durable and checksum: see finish.
+// appendFrame appends a frame without tag, durable and checksums: see finish.
 func appendFrame(to []byte, index uint64, records [][]byte, low uint64) []byte {
 	body := markSize
 	if len(records) > 0 {
@@ -49,8 +55,8 @@ func appendFrame(to []byte, index uint64, records [][]byte, low uint64) []byte {
 	at := len(to)
 	to = append(to, make([]byte, frameHeader)...)
 	binary.LittleEndian.PutUint32(to[at+4:], uint32(body))
+	binary.LittleEndian.PutUint32(to[at+12:], uint32(len(records)))
 	binary.LittleEndian.PutUint64(to[at+16:], index)
-	binary.LittleEndian.PutUint32(to[at+24:], uint32(len(records)))
 	if len(records) == 0 {
 		to = binary.LittleEndian.AppendUint64(to, low)
 	}
@@ -75,21 +81,46 @@ func bodySize(records [][]byte) int {
 // start, because making it takes longer than all else there.
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
-// seedOf is the initial value of a log's checksums: no frame of another log is valid.
-func seedOf(id [16]byte) uint32 { return crc32.Checksum(id[:], castagnoli()) }
+// A secret is what every frame of a segment has and nobody can guess: it comes from the segment's
+// random key. So bytes in a record are never taken for a frame, and neither are older frames of a
+// recycled file, or frames of another log.
+type secret struct {
+	tag  uint32 // stands in each frame
+	seed uint32 // the initial value of the checksums
+}
 
-// plausible decodes a frame's header, and reports whether it may be a frame of this epoch at this
-// offset. It does not check the checksum.
-func (f *frame) plausible(b []byte, epoch uint64, at, size int64) (body int, ok bool) {
-	if len(b) < frameHeader || binary.LittleEndian.Uint64(b[8:]) != epoch || binary.LittleEndian.Uint32(b[4:]) > mostSegment {
+func secretOf(id [16]byte, key [8]byte) secret {
+	seed := crc32.Update(crc32.Checksum(id[:], castagnoli()), castagnoli(), key[:])
+	return secret{tag: binary.LittleEndian.Uint32(key[:]), seed: seed}
+}
+
+// finish fills in the tag, durable and the checksums of a frame of appendFrame, and returns its
+// size.
+func (k secret) finish(b []byte, durable int64) int64 {
+	body := int(binary.LittleEndian.Uint32(b[4:]))
+	binary.LittleEndian.PutUint32(b[8:], k.tag)
+	binary.LittleEndian.PutUint32(b[24:], uint32(durable))
+	sum := crc32.Update(k.seed, castagnoli(), b[4:28])
+	binary.LittleEndian.PutUint32(b[28:], sum)
+	binary.LittleEndian.PutUint32(b, crc32.Update(sum, castagnoli(), b[frameHeader:frameHeader+body]))
+	return frameSize(body)
+}
+
+// decode decodes a frame's header, and reports whether it is whole. The body is not checked.
+func (f *frame) decode(b []byte, k secret, at, size int64) (body int, ok bool) {
+	if len(b) < frameHeader || binary.LittleEndian.Uint32(b[8:]) != k.tag ||
+		binary.LittleEndian.Uint32(b[28:]) != crc32.Update(k.seed, castagnoli(), b[4:28]) {
 		return 0, false
 	}
-	body = int(binary.LittleEndian.Uint32(b[4:]))
+	length := binary.LittleEndian.Uint32(b[4:])
+	f.count = binary.LittleEndian.Uint32(b[12:])
 	f.index = binary.LittleEndian.Uint64(b[16:])
-	f.count = binary.LittleEndian.Uint32(b[24:])
-	f.durable = binary.LittleEndian.Uint32(b[28:])
-	return body, at+frameSize(body) <= size && int64(f.durable) <= at && f.durable >= headerSize &&
-		f.index > 0 && f.index+uint64(f.count) >= f.index
+	f.durable = binary.LittleEndian.Uint32(b[24:])
+	if length > mostSegment || at+frameSize(int(length)) > size || int64(f.durable) > at || f.durable < headerSize ||
+		f.index == 0 || f.index+uint64(f.count) < f.index {
+		return 0, false
+	}
+	return int(length), true
 }
 
 // whole reports whether the lengths of the records add up to the body: a checksum that fits by
@@ -131,8 +162,10 @@ type window struct {
 	fd    int
 	size  int64 // the segment's
 	chunk int   // bytes read at once
-	buf   []byte
-	at    int64
+	most  int   // reads in order grow up to this; 0: they don't grow
+	secret
+	buf []byte
+	at  int64
 }
 
 // bytes returns at least n bytes from an offset on, or fewer at the segment's end. They are valid
@@ -141,6 +174,11 @@ func (w *window) bytes(at int64, n int) ([]byte, error) {
 	n = int(max(0, min(int64(n), w.size-at)))
 	if at >= w.at && at+int64(n) <= w.at+int64(len(w.buf)) {
 		return w.buf[at-w.at:], nil
+	}
+	if inOrder := len(w.buf) > 0 && at >= w.at && at <= w.at+int64(len(w.buf)); w.most > 0 && inOrder {
+		w.chunk = min(2*w.chunk, w.most)
+	} else if w.most > 0 {
+		w.chunk = readLeast
 	}
 	want := int(min(int64(max(n, w.chunk)), w.size-at))
 	if cap(w.buf) < want {
@@ -167,25 +205,23 @@ func (w *window) bytes(at int64, n int) ([]byte, error) {
 	return w.buf, nil
 }
 
-// frame returns the frame at an offset, the offset of its end, and whether it is whole.
-func (w *window) frame(at int64, seed uint32, epoch uint64) (f frame, end int64, ok bool, err error) {
+// frame returns the frame at an offset, the offset of its end, and whether it is whole. It does not
+// check the body of a frame whose records are all before an index.
+func (w *window) frame(at int64, from uint64) (f frame, end int64, ok bool, err error) {
 	b, err := w.bytes(at, frameHeader)
 	if err != nil {
 		return f, 0, false, err
 	}
-	body, ok := f.plausible(b, epoch, at, w.size)
-	if !ok {
-		return f, 0, false, nil
+	body, ok := f.decode(b, w.secret, at, w.size)
+	if !ok || f.next() <= from {
+		return f, at + frameSize(body), ok, nil
 	}
 	if len(b) < frameHeader+body {
 		if b, err = w.bytes(at, frameHeader+body); err != nil || len(b) < frameHeader+body {
 			return f, 0, false, err
 		}
 	}
-	b = b[:frameHeader+body]
-	if binary.LittleEndian.Uint32(b) != crc32.Update(seed, castagnoli(), b[4:]) {
-		return f, 0, false, nil
-	}
-	f.body = b[frameHeader:]
-	return f, at + frameSize(body), f.whole(), nil
+	f.body = b[frameHeader : frameHeader+body]
+	sum := binary.LittleEndian.Uint32(b[28:])
+	return f, at + frameSize(body), binary.LittleEndian.Uint32(b) == crc32.Update(sum, castagnoli(), f.body) && f.whole(), nil
 }

@@ -120,6 +120,9 @@ func (m *model) judge(image *fault.Image) error {
 	if err := m.judgeRecords(found.First, got); err != nil {
 		return fmt.Errorf("%+v, of %d to %d, durable %d, in flight %v, %v, %v: %w", found, m.first, m.last(), m.durable, m.before, m.after, m.reset, err)
 	}
+	if err := agrees(image.Files, found.First, got, nil); err != nil {
+		return err
+	}
 	// What it goes on with must not bring back anything.
 	if _, err := l.Append([]byte("more"), []byte("of it")); err != nil {
 		return err

@@ -1,7 +1,7 @@
 package wal
 
 import (
-	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -25,9 +25,10 @@ import (
 // A dirState holds the segments that load found in a directory.
 type dirState struct {
 	Recovery
-	live []*segment // in order; the log appends to the last one
-	void []*segment // segments without a live record
-	tail tailState
+	live   []*segment // in order; the log appends to the last one
+	void   []*segment // segments without a live record
+	places placeIndex
+	tail   tailState
 }
 
 // A tailState describes the end of the last segment.
@@ -55,69 +56,139 @@ func (each recordFunc) damaged(d *DamageError) error {
 // slower.
 const recoverChunk = 256 << 10
 
+// What is not whole in a log that may be open is read so often, with a pause each time.
+const (
+	liveTries = 4
+	livePause = 5 * time.Millisecond
+)
+
 // errStopped ends a walk.
 var errStopped = errors.New("stopped")
 
-// load reads and checks the whole log.
-func load(dir *directory, each recordFunc) (st dirState, err error) {
-	segments, err := headers(dir, each)
-	if err != nil {
-		return st, err
-	}
-	if len(segments) == 0 {
-		st.First = 1
-		return st, nil
-	}
+// load reads and checks the segments of a log. It gives each the records from an index on, and the damage,
+// in the order of their indices.
+func load(dir *directory, segments []*found, from uint64, each recordFunc) (st dirState, err error) {
 	// A segment is void if a later one begins at or before its first record: TruncateAfter cut it.
+	var live []*found
 	for _, s := range segments {
-		for len(st.live) > 0 && st.live[len(st.live)-1].first >= s.first {
-			st.void = append(st.void, st.live[len(st.live)-1])
-			st.live = st.live[:len(st.live)-1]
+		kept := len(live)
+		for s.known && kept > 0 && (!live[kept-1].known || live[kept-1].first >= s.first) {
+			kept--
 		}
-		st.live = append(st.live, s)
+		later := live[kept:]
+		live = live[:kept]
+		for _, v := range later {
+			switch {
+			case !v.known:
+				live = append(live, v)
+			case !v.missing:
+				st.void = append(st.void, v.segment)
+			}
+		}
+		live = append(live, s)
 	}
-	last := st.live[len(st.live)-1]
-	// The last segment has the newest mark of the log's first index.
-	whole := true
-	w := walk{dir: dir, state: &st, low: last.low, each: func(_ Record, d *DamageError) bool {
-		whole = whole && d == nil
-		return true
-	}}
-	if err := w.segment(last, math.MaxUint64, true); err != nil {
-		return st, err
+	last := len(live) - 1
+	for last >= 0 && !live[last].known {
+		last--
 	}
-	low, counted := w.low, st.Recovery
-	for len(st.live) > 1 && st.live[1].first <= low {
-		st.void = append(st.void, st.live[0])
-		st.live = st.live[1:]
-	}
-	st.Recovery = Recovery{First: low, Segments: len(st.live)}
-	if first := st.live[0]; first.first > low {
-		damage := &DamageError{filepath.Join(dir.path, first.name), 0, low, fmt.Sprintf("the segment before it is missing, with records %d to %d", low, first.first-1)}
-		if err := each.damaged(damage); err != nil {
+	st.First = 1
+	whole, low, counted := true, uint64(1), Recovery{}
+	if last >= 0 {
+		// The last segment has the newest mark of the log's first index.
+		w := walk{dir: dir, state: &st, low: live[last].low, resumes: each != nil, each: func(_ Record, d *DamageError) bool {
+			whole = whole && d == nil
+			return true
+		}}
+		if err := w.segment(live[last], math.MaxUint64, true); err != nil {
 			return st, err
 		}
-	}
-	for i, s := range st.live {
-		if s == last && each == nil && whole && low == last.low { // the first walk of it counted the same
-			st.Records, st.Bytes, st.Torn = st.Records+counted.Records, st.Bytes+counted.Bytes, counted.Torn
-			break
+		low, counted = w.low, st.Recovery
+		for last > 0 && live[1].known && live[1].first <= low {
+			if live[0].known && !live[0].missing {
+				st.void = append(st.void, live[0].segment)
+			}
+			live, last = live[1:], last-1
 		}
-		w := walk{dir: dir, state: &st, low: low, each: each}
+	}
+	st.Recovery = Recovery{First: low}
+	next := low
+	for i, s := range live {
+		if s.known && !s.missing {
+			st.live = append(st.live, s.segment)
+		}
+		if d := s.damage(dir, live[:i], next, low); d != nil {
+			if err := each.damaged(d); err != nil {
+				return st, err
+			}
+		}
+		if !s.known || s.missing {
+			continue
+		}
+		st.Segments++
+		w := walk{dir: dir, state: &st, low: low, from: from, resumes: each != nil, each: each}
 		limit := uint64(math.MaxUint64)
-		if i+1 < len(st.live) {
-			limit = st.live[i+1].first
+		if i < last {
+			limit = live[i+1+slices.IndexFunc(live[i+1:], func(s *found) bool { return s.known })].first
 		}
-		if err := w.segment(s, limit, s == last); err != nil {
+		if i == last && each == nil && whole && low == s.low { // the first walk of it counted the same
+			st.Records, st.Bytes, st.Torn = st.Records+counted.Records, st.Bytes+counted.Bytes, counted.Torn
+		} else if s.next = limit; limit <= from {
+			next = limit
+			continue
+		} else if err := w.segment(s, limit, i == last || !live[i+1].known); err != nil {
 			return st, err
 		}
+		next = max(next, s.next)
+		if s.size > 0 && s.has < int64(s.size) && !w.damaged {
+			reason := fmt.Sprintf("it has %d bytes of %d", s.has, s.size)
+			if err := each.damaged(&DamageError{filepath.Join(dir.path, s.name), s.has, s.next, reason}); err != nil {
+				return st, err
+			}
+		}
 	}
-	st.Last = max(last.next, low) - 1
+	st.Last = max(next, low) - 1
 	return st, nil
 }
 
+// A found is a segment that load found, or one that another segment's seal names.
+type found struct {
+	*segment
+	has     int64  // the size of its file
+	fault   string // of its header, or ""
+	known   bool   // its header is known: from the page, or from the seal of the segment before
+	missing bool   // it has no file
+}
+
+// damage returns what is wrong with a segment itself, or with its place behind the earlier ones.
+// Next is the index behind the whole records of these.
+func (s *found) damage(dir *directory, earlier []*found, next, low uint64) *DamageError {
+	d := &DamageError{Path: filepath.Join(dir.path, s.name), Index: next, Reason: s.fault}
+	if s.known {
+		d.Index = max(low, s.first)
+	}
+	if s.fault != "" {
+		return d
+	}
+	if len(earlier) == 0 {
+		if s.first <= low {
+			return nil
+		}
+		d.Index, d.Reason = low, fmt.Sprintf("the segment before it is missing, with records %d to %d", low, s.first-1)
+		return d
+	}
+	switch p := earlier[len(earlier)-1]; {
+	case p.known && s.prior != p.link():
+		d.Index, d.Reason = min(next, s.first), fmt.Sprintf("the segment before it, %s, is missing", segmentName(s.prior.epoch))
+	case p.known && p.seal.epoch == s.epoch && p.seal != s.link():
+		d.Reason = "another segment of this name is missing"
+	default:
+		return nil
+	}
+	return d
+}
+
 // headers returns the segments of a directory in the order of their epochs.
-func headers(dir *directory, each recordFunc) (segments []*segment, err error) {
+func headers(dir *directory) (all []*found, err error) {
 	var entries []sys.DirEntry
 	buf := make([]byte, 16<<10)
 	for {
@@ -133,91 +204,137 @@ func headers(dir *directory, each recordFunc) (segments []*segment, err error) {
 		name := e.Name.String()
 		epoch, err := strconv.ParseUint(strings.TrimSuffix(name, segmentSuffix), 16, 64)
 		if err == nil && segmentName(epoch) == name {
-			segments = append(segments, &segment{name: name, header: header{epoch: epoch}, fd: -1})
+			all = append(all, &found{segment: &segment{name: name, header: header{epoch: epoch}, fd: -1, readFD: -1}})
 		}
 	}
-	slices.SortFunc(segments, func(a, b *segment) int {
-		if a.epoch < b.epoch {
-			return -1
-		}
-		return 1
-	})
-	var whole []*segment
-	for _, s := range segments {
-		reason, err := s.readHeader(dir)
+	byEpoch := func(a, b *found) int { return cmp.Compare(a.epoch, b.epoch) }
+	slices.SortFunc(all, byEpoch)
+	var id *found // the first whose header is known
+	var seals []header
+	for _, s := range all {
+		page, err := s.readPage(dir)
 		if err != nil {
 			return nil, err
 		}
-		if reason == "" && len(whole) > 0 && s.id != whole[0].id {
-			reason = "it belongs to another log than " + whole[0].name
+		if s.known && id == nil {
+			id = s
 		}
-		if reason == "" {
-			whole = append(whole, s)
-		} else if err := each.damaged(&DamageError{filepath.Join(dir.path, s.name), 0, s.first, reason}); err != nil {
-			return nil, err
+		if s.known && s.id != id.id {
+			s.known, s.fault = false, "it belongs to another log than "+id.name
+		}
+		var next header
+		if next.decode(page[min(sealAt, len(page)):]) == "" && (!s.known || next.id == s.id) && next.epoch > s.epoch {
+			seals = append(seals, next)
+			s.seal = next.link()
 		}
 	}
-	return whole, nil
+	for _, h := range seals { // in the order of epochs: a segment's own seal follows it
+		i, exists := slices.BinarySearchFunc(all, h.epoch, func(s *found, epoch uint64) int { return cmp.Compare(s.epoch, epoch) })
+		switch {
+		case exists && !all[i].known && (id == nil || h.id == id.id):
+			fault := all[i].fault
+			page, err := all[i].readPage(dir)
+			if err != nil {
+				return nil, err
+			}
+			n := newSegment(h)
+			all[i].fault = fault
+			n.seal = all[i].seal
+			n.note.decode(page[min(noteAt, len(page)):], n.secret)
+			all[i].segment, all[i].known = n, true
+		case !exists && id != nil && h.id == id.id && !(dir.live && dir.has(segmentName(h.epoch))): // else it was begun meanwhile
+			s := &found{segment: newSegment(h), known: true, missing: true}
+			s.fault = fmt.Sprintf("it is missing, with the records from %d on", h.first)
+			all = slices.Insert(all, i, s)
+		}
+	}
+	return all, nil
 }
 
-// readHeader returns the fault of a segment's header, or "".
-func (s *segment) readHeader(dir *directory) (reason string, err error) {
+// readPage reads a segment's header, and the note and the seal beside it.
+func (s *found) readPage(dir *directory) (page []byte, err error) {
 	fd, is, err := dir.open(s.name, os.O_RDONLY, 0)
 	if err != nil {
-		return "", fmt.Errorf("wal: open %s: %w", filepath.Join(dir.path, s.name), err)
+		return nil, fmt.Errorf("wal: open %s: %w", filepath.Join(dir.path, s.name), err)
 	}
 	defer dir.disk.Close(fd)
-	w := window{disk: dir.disk, fd: fd, size: is.Size, chunk: headerUsed}
-	b, err := w.bytes(0, headerUsed)
+	s.has = is.Size
+	w := window{disk: dir.disk, fd: fd, size: is.Size, chunk: headerSize}
+	page, err = w.bytes(0, headerSize)
 	if err != nil {
-		return "", fmt.Errorf("wal: read %s: %w", filepath.Join(dir.path, s.name), err)
+		return nil, fmt.Errorf("wal: read %s: %w", filepath.Join(dir.path, s.name), err)
 	}
-	named := s.epoch
-	reason = s.decode(b)
-	switch {
-	case reason != "":
-	case s.epoch != named:
-		reason = "its header is that of " + segmentName(s.epoch)
-	case is.Size < int64(s.size):
-		reason = fmt.Sprintf("it has %d bytes of %d", is.Size, s.size)
+	var h, again header
+	s.fault = h.decode(page)
+	s.known = s.fault == ""
+	if !s.known && again.decode(page[min(copyAt, len(page)):]) == "" {
+		h, s.known = again, true
 	}
-	return reason, nil
+	if s.known && h.epoch != s.epoch {
+		s.known, s.fault = false, "its header is that of "+segmentName(h.epoch)
+	}
+	if s.known {
+		s.segment = newSegment(h)
+		s.note.decode(page[min(noteAt, len(page)):], s.secret)
+	}
+	return page, nil
 }
 
 // A walk reads the frames of segments in order.
 type walk struct {
-	dir   *directory
-	state *dirState
-	low   uint64 // the log's first index; a mark raises it
-	each  recordFunc
+	dir     *directory
+	state   *dirState
+	low     uint64 // the log's first index; a mark raises it
+	each    recordFunc
+	from    uint64 // the first index that is wanted
+	resumes bool   // it continues behind damage
+	damaged bool
 	window
 }
 
 // segment reads one segment up to the record before limit. An incomplete frame before that is
 // damage, except in the last segment, where it may be the torn end of bytes that were not durable:
 // see lookBehind.
-func (w *walk) segment(s *segment, limit uint64, last bool) (err error) {
+func (w *walk) segment(s *found, limit uint64, last bool) (err error) {
+	w.state.places.count -= len(s.places)
+	s.next, s.end, s.places, s.marked = s.first, headerSize, nil, false
+	if s.missing {
+		return nil
+	}
 	path := filepath.Join(w.dir.path, s.name)
 	fd, _, err := w.dir.open(s.name, os.O_RDONLY, 0)
+	if w.dir.live && errors.Is(err, os.ErrNotExist) {
+		return nil // TruncateBefore has removed it
+	}
 	if err != nil {
 		return fmt.Errorf("wal: open %s: %w", path, err)
 	}
 	defer w.dir.disk.Close(fd)
-	w.window = window{disk: w.dir.disk, fd: fd, size: int64(s.size), chunk: recoverChunk}
-	seed := seedOf(s.id)
-	s.next, s.end, s.table, s.marked = s.first, headerSize, nil, false
-	proven, low := int64(headerSize), s.low
-	for s.next < limit {
-		f, end, ok, err := w.frame(s.end, seed, s.epoch)
+	w.window = window{disk: w.dir.disk, fd: fd, size: int64(s.size), chunk: recoverChunk, secret: s.secret}
+	proven, low := max(headerSize, int64(s.note.durable)), max(s.low, s.note.low)
+	if last {
+		w.low = max(w.low, low)
+	}
+	for try := 1; s.next < limit; {
+		f, end, ok, err := w.frame(s.end, 0)
 		if err != nil {
 			return fmt.Errorf("wal: read %s: %w", path, err)
 		}
-		if !ok || f.index != s.next {
-			behind, err := w.lookBehind(s, seed)
+		if (!ok || f.index != s.next) && w.dir.live && try < liveTries {
+			try++
+			time.Sleep(livePause) // it may be written just now
+			w.buf = w.buf[:0]
+			continue
+		}
+		if try = 1; !ok || f.index != s.next {
+			if w.dir.live && !w.dir.has(s.name) {
+				return nil
+			}
+			behind, err := w.lookBehind(s.segment, w.resumes)
 			if err != nil {
 				return fmt.Errorf("wal: read %s: %w", path, err)
 			}
-			if last && !behind.durable {
+			if last && !behind.durable && int64(s.note.durable) <= s.end {
 				w.state.tail = tailState{proven, behind.torn, behind.dirty}
 				w.state.Torn = behind.torn
 				return nil
@@ -226,6 +343,7 @@ func (w *walk) segment(s *segment, limit uint64, last bool) (err error) {
 			if !last {
 				reason = fmt.Sprintf("the next segment begins with record %d", limit)
 			}
+			w.damaged = true
 			if err := w.each.damaged(&DamageError{path, s.end, s.next, reason}); err != nil {
 				return err
 			}
@@ -243,10 +361,10 @@ func (w *walk) segment(s *segment, limit uint64, last bool) (err error) {
 			low = max(low, said)
 			w.low = max(w.low, low)
 		} else {
-			s.table = s.note(s.table, position{f.index, s.end})
+			w.state.places.add(s.segment, w.state.places.note(s.segment, nil, f.index, s.end), w.state.live)
 		}
 		for r := range f.records() {
-			if r.Index < w.low || r.Index >= limit {
+			if r.Index < max(w.low, w.from) || r.Index >= limit {
 				continue
 			}
 			w.state.Records++
@@ -262,21 +380,25 @@ func (w *walk) segment(s *segment, limit uint64, last bool) (err error) {
 
 // A lookResult describes the bytes after an incomplete frame.
 type lookResult struct {
-	durable bool   // a whole frame says that this place was durable before that frame was written
+	durable bool   // a later frame's header says that this place was durable before that frame was written
 	dirty   bool   // a frame of the segment may stand there
 	torn    int64  // the length from the place to the end of the last such frame
 	at      int64  // the offset of the first whole frame, or 0
 	index   uint64 // the index of that frame
 }
 
-// lookBehind looks for whole frames after an incomplete one.
+// lookBehind looks for frames after an incomplete one.
 //
 // They separate a torn end from damage. A crash may keep any of the sectors written since the last
-// sync, so a whole frame after an incomplete one alone proves nothing. But each frame holds the
-// offset up to which the segment was durable when the frame was written. If that offset is beyond
-// the incomplete frame, its bytes were on the disk and are gone: damage.
-func (w *walk) lookBehind(s *segment, seed uint32) (behind lookResult, err error) {
-	place, epoch := s.end, binary.LittleEndian.AppendUint64(nil, s.epoch)
+// sync, so a whole frame after an incomplete one alone proves nothing. But each frame's header
+// holds the offset up to which the segment was durable when the frame was written. If that offset
+// is beyond the incomplete frame, its bytes were on the disk and are gone: damage. The header has
+// its own checksum, so the time that this takes does not depend on what the bytes are.
+//
+// With whole it also looks for the first whole frame, to continue there. It checks the bodies of at
+// most as many bytes as the segment has.
+func (w *walk) lookBehind(s *segment, whole bool) (behind lookResult, err error) {
+	place, checked := s.end, int64(0)
 	for at := place; at+frameHeader <= w.size; {
 		b, err := w.bytes(at, frameHeader)
 		if err != nil {
@@ -285,39 +407,37 @@ func (w *walk) lookBehind(s *segment, seed uint32) (behind lookResult, err error
 		if len(b) < frameHeader {
 			break
 		}
-		var f frame
-		body, ok := f.plausible(b, s.epoch, at, w.size)
-		if !ok {
-			// Most of these bytes are zeros: continue at the next place of the epoch, which stands
-			// 8 bytes after the start of a frame.
-			at += frameAlign
-			b = b[frameAlign+8:]
-			skip := bytes.Index(b, epoch)
-			if skip < 0 {
-				skip = len(b) &^ (frameAlign - 1)
-			}
-			at += int64(skip+frameAlign-1) &^ (frameAlign - 1)
+		skip := 0
+		for skip+frameHeader <= len(b) && binary.LittleEndian.Uint32(b[skip+8:]) != w.tag {
+			skip += frameAlign
+		}
+		if at += int64(skip); skip+frameHeader > len(b) {
 			continue
 		}
 		behind.dirty = behind.dirty || at > place
-		behind.torn = max(behind.torn, at+frameSize(body)-place)
-		// Skip the checksum of a frame that could prove nothing new.
-		if at > place && f.index >= s.next && (behind.at == 0 || int64(f.durable) > place) {
-			f, end, whole, err := w.frame(at, seed, s.epoch)
-			if err != nil {
-				return behind, err
-			}
-			if whole {
-				if behind.at == 0 {
+		var f frame
+		body, ok := f.decode(b[skip:], w.secret, at, w.size)
+		if !ok {
+			at += frameAlign
+			continue
+		}
+		size := frameSize(body)
+		behind.torn = max(behind.torn, at+size-place)
+		if at > place && f.index >= s.next {
+			behind.durable = behind.durable || int64(f.durable) > place
+			if whole && behind.at == 0 && checked+size <= w.size {
+				checked += size
+				f, _, ok, err := w.frame(at, 0)
+				if err != nil {
+					return behind, err
+				}
+				if ok {
 					behind.at, behind.index = at, f.index
 				}
-				if int64(f.durable) > place {
-					behind.durable = true
-					return behind, nil
-				}
-				at = end
-				continue
 			}
+		}
+		if behind.durable && (behind.at > 0 || !whole) {
+			break
 		}
 		at += frameAlign
 	}
@@ -327,21 +447,40 @@ func (w *walk) lookBehind(s *segment, seed uint32) (behind lookResult, err error
 // recover opens the directory, and continues the log in it or begins a new one.
 func (l *Log) recover(path string) (found Recovery, err error) {
 	since := durable.NameSyncsOf(l.disk).Now()
-	l.dir, err = openDirectory(l.disk, path, false, l.opts.Perm)
+	l.dir, err = openDirectory(l.disk, path, lockExclusive, l.opts.Perm)
 	made := errors.Is(err, os.ErrNotExist)
 	if made {
 		if err := makeDirectory(l.disk, path, l.opts.Perm); err != nil {
 			return found, err
 		}
-		l.dir, err = openDirectory(l.disk, path, false, l.opts.Perm)
+		l.dir, err = openDirectory(l.disk, path, lockExclusive, l.opts.Perm)
 	}
 	if err != nil {
 		return found, err
 	}
-	st, err := load(&l.dir, nil)
+	segments, err := headers(&l.dir)
 	if err != nil {
 		return found, err
 	}
+	st, err := load(&l.dir, segments, 0, nil)
+	var damage *DamageError
+	var aside []string
+	if l.opts.Repair && errors.As(err, &damage) {
+		if aside, err = l.repair(segments); err != nil {
+			return found, err
+		}
+		_ = l.dir.close() // what is listed once is not listed again
+		if l.dir, err = openDirectory(l.disk, path, lockExclusive, l.opts.Perm); err == nil {
+			segments, err = headers(&l.dir)
+		}
+		if err == nil {
+			st, err = load(&l.dir, segments, 0, nil)
+		}
+	}
+	if err != nil {
+		return found, err
+	}
+	st.Damage, st.Aside = damage, aside
 	// After a failed sync of the directory, the spare file may still have the name of a segment on
 	// the disk. A new header in it would damage that segment.
 	for _, name := range []string{spareMaking, spareFile} {
@@ -362,7 +501,6 @@ func (l *Log) recover(path string) (found Recovery, err error) {
 		if _, err := rand.Read(l.id[:]); err != nil {
 			return found, fmt.Errorf("wal: %w", err)
 		}
-		l.seed = seedOf(l.id)
 		st.First, last = 1, 0
 		s, err := l.begin(1, 1)
 		if err != nil {
@@ -371,7 +509,7 @@ func (l *Log) recover(path string) (found Recovery, err error) {
 		l.enterLocked(s)
 	} else {
 		head := st.live[len(st.live)-1]
-		l.id, l.seed, l.epoch = head.id, seedOf(head.id), head.epoch
+		l.id, l.epoch = head.id, head.epoch
 		if err := l.continueIn(&st, head); err != nil {
 			return found, err
 		}
@@ -385,31 +523,27 @@ func (l *Log) recover(path string) (found Recovery, err error) {
 
 // continueIn makes the found records durable, and continues in the last segment or in a new one.
 func (l *Log) continueIn(st *dirState, head *segment) (err error) {
-	if head.fd, _, err = l.dir.open(head.name, os.O_RDWR, 0); err != nil {
+	var is sys.Stat
+	if head.fd, is, err = l.dir.open(head.name, os.O_RDWR, 0); err != nil {
 		return fmt.Errorf("wal: open %s: %w", filepath.Join(l.dir.path, head.name), err)
 	}
-	l.segments, l.head = st.live, head
+	head.inode = is.Inode
+	l.segments, l.head, l.places = st.live, head, st.places
 	// Records that no frame proves durable may be in the page cache only, also after a failed sync
 	// in another process. So they are written again.
-	w := window{disk: l.disk, fd: head.fd, size: int64(head.size), chunk: recoverChunk}
-	for at := st.tail.proven; at < head.end; {
-		b, err := w.bytes(at, 1)
-		if err == nil && len(b) == 0 {
-			err = io.ErrUnexpectedEOF // another program cut it meanwhile
-		}
-		if err == nil {
-			b = b[:min(int64(len(b)), head.end-at)]
-			err = l.writeAt(head.fd, b, at)
-		}
-		if err != nil {
-			return l.problem("restore", head.name, false, err)
-		}
-		at += int64(len(b))
+	if err := l.restore(head.fd, head, st.tail.proven); err != nil {
+		return l.problem("restore", head.name, false, err)
 	}
 	if err := l.syncFile(head.fd); err != nil {
 		return l.problem("sync", head.name, true, err)
 	}
 	head.synced = head.end
+	// A crash may have come between the beginning of a segment and its seal.
+	if n := len(st.live); n > 1 && st.live[n-2].seal != head.link() {
+		if err := l.seal(st.live[n-2], &head.header); err != nil {
+			return l.problem("seal", st.live[n-2].name, false, err)
+		}
+	}
 	// Never append before stale frames: a new frame could end where one begins, and recovery would
 	// accept it. Nor to a segment without a frame: nothing proves that its name is durable.
 	if !st.tail.dirty && head.end > headerSize {
@@ -423,6 +557,26 @@ func (l *Log) continueIn(st *dirState, head *segment) (err error) {
 	if s.first == head.first { // head had no record
 		l.segments = slices.DeleteFunc(l.segments, func(s *segment) bool { return s == head })
 		st.void = append(st.void, head)
+	}
+	return nil
+}
+
+// restore writes the frames of a segment from an offset on again.
+func (l *Log) restore(fd int, s *segment, from int64) error {
+	w := window{disk: l.disk, fd: fd, size: int64(s.size), chunk: recoverChunk}
+	for at := from; at < s.end; {
+		b, err := w.bytes(at, 1)
+		if err == nil && len(b) == 0 {
+			err = io.ErrUnexpectedEOF // another program cut it meanwhile
+		}
+		if err == nil {
+			b = b[:min(int64(len(b)), s.end-at)]
+			err = l.writeAt(fd, b, at)
+		}
+		if err != nil {
+			return err
+		}
+		at += int64(len(b))
 	}
 	return nil
 }
@@ -448,16 +602,44 @@ func Scan(dir string, each func(r Record, damage *DamageError) bool) (Recovery, 
 }
 
 func scan(d disk, path string, each func(Record, *DamageError) bool) (Recovery, error) {
-	dir, err := openDirectory(d, path, true, 0)
+	return scanFrom(d, path, lockShared, 0, each)
+}
+
+// ScanOpen is Scan of a log that may be open, in this or another process, and begins with the record
+// of an index. It reads the log as it is at the time: what is being written then is no damage, and
+// records that are being removed may be among the ones that it gives.
+func ScanOpen(dir string, from uint64, each func(r Record, damage *DamageError) bool) (Recovery, error) {
+	return scanFrom(sys.Disk{}, dir, lockNone, from, each)
+}
+
+func scanFrom(d disk, path string, mode lockMode, from uint64, each func(Record, *DamageError) bool) (Recovery, error) {
+	dir, segments, err := list(d, path, mode)
+	for try := 1; mode == lockNone && try < liveTries && (err != nil || slices.ContainsFunc(segments, func(s *found) bool { return s.fault != "" })); try++ {
+		dir.close()
+		time.Sleep(livePause) // a segment was begun or removed meanwhile
+		dir, segments, err = list(d, path, mode)
+	}
 	if err != nil {
 		return Recovery{}, err
 	}
 	defer dir.close()
-	st, err := load(&dir, each)
+	st, err := load(&dir, segments, from, each)
 	if errors.Is(err, errStopped) {
 		err = nil
 	}
 	return st.Recovery, err
+}
+
+// list opens a log's directory and returns its segments.
+func list(d disk, path string, mode lockMode) (dir directory, segments []*found, err error) {
+	if dir, err = openDirectory(d, path, mode, 0); err != nil {
+		return dir, nil, err
+	}
+	if segments, err = headers(&dir); err != nil {
+		dir.close()
+		dir.fd, dir.lock = -1, -1
+	}
+	return dir, segments, err
 }
 
 // decode returns the fault of a header, or "".
@@ -467,7 +649,7 @@ func (h *header) decode(b []byte) string {
 		return "the file is shorter than a segment's header"
 	case string(b[:8]) != magic:
 		return "it does not begin as a segment of a log"
-	case binary.LittleEndian.Uint32(b[60:]) != crc32.Checksum(b[:60], castagnoli()):
+	case binary.LittleEndian.Uint32(b[92:]) != crc32.Checksum(b[:92], castagnoli()):
 		return "the checksum of its header is wrong"
 	case binary.LittleEndian.Uint32(b[8:]) != version:
 		return "it was written by another version of this package"
@@ -480,6 +662,9 @@ func (h *header) decode(b []byte) string {
 	if sec := binary.LittleEndian.Uint32(b[56:]); sec > 0 {
 		h.begun = time.Unix(int64(sec), 0)
 	}
+	copy(h.key[:], b[64:])
+	h.prior.epoch = binary.LittleEndian.Uint64(b[72:])
+	copy(h.prior.key[:], b[80:])
 	if h.size < leastSegment || h.size > mostSegment || h.epoch == 0 || h.first == 0 || h.low > h.first {
 		return "its header has impossible values"
 	}

@@ -1,6 +1,7 @@
 package wal
 
 import (
+	"crypto/rand"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"sort"
+	"syscall"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/sys"
@@ -27,7 +30,7 @@ func segmentName(epoch uint64) string { return fmt.Sprintf("%016x%s", epoch, seg
 // plainName converts a file name of this package, which needs no check.
 func plainName(name string) sys.Name { return sys.Name(name + "\x00") }
 
-// A header is the first page of a segment.
+// A header begins a segment.
 type header struct {
 	id    [16]byte // the log's
 	size  uint32   // of the segment with its header
@@ -37,7 +40,17 @@ type header struct {
 	// begun is the time at which the segment began: the last record of the segment before it was
 	// appended no later. It is zero if not known.
 	begun time.Time
+	key   [8]byte // the segment's, random: see secret
+	prior link    // the segment whose records end where this one's begin; zero: none
 }
+
+// A link names a segment.
+type link struct {
+	epoch uint64
+	key   [8]byte
+}
+
+func (h *header) link() link { return link{h.epoch, h.key} }
 
 func (h *header) encode() []byte {
 	b := make([]byte, headerUsed)
@@ -51,53 +64,131 @@ func (h *header) encode() []byte {
 	if sec := h.begun.Unix() + 1; sec > 0 && sec <= math.MaxUint32 { // rounded up: no record seems older than it is
 		binary.LittleEndian.PutUint32(b[56:], uint32(sec))
 	}
-	binary.LittleEndian.PutUint32(b[60:], crc32.Checksum(b[:60], castagnoli()))
+	copy(b[64:], h.key[:])
+	binary.LittleEndian.PutUint64(b[72:], h.prior.epoch)
+	copy(b[80:], h.prior.key[:])
+	binary.LittleEndian.PutUint32(b[92:], crc32.Checksum(b[:92], castagnoli()))
 	return b
+}
+
+// page is the first page of a new segment. It leaves nothing of what a recycled file had there.
+func (h *header) page() []byte {
+	b := make([]byte, headerSize)
+	copy(b, h.encode())
+	copy(b[copyAt:], b[:headerUsed])
+	return b
+}
+
+// A note is what Close writes beside the header: the last frames and their mark may be lost
+// together, with one block of the disk.
+type note struct {
+	durable uint32 // the segment was durable up to here when the note was written
+	low     uint64 // the log's first index
+}
+
+const noteUsed = 16
+
+func (n note) encode(k secret) []byte {
+	b := make([]byte, noteUsed)
+	binary.LittleEndian.PutUint32(b[4:], n.durable)
+	binary.LittleEndian.PutUint64(b[8:], n.low)
+	binary.LittleEndian.PutUint32(b, crc32.Update(k.seed, castagnoli(), b[4:]))
+	return b
+}
+
+func (n *note) decode(b []byte, k secret) {
+	if len(b) >= noteUsed && binary.LittleEndian.Uint32(b) == crc32.Update(k.seed, castagnoli(), b[4:noteUsed]) {
+		n.durable, n.low = binary.LittleEndian.Uint32(b[4:]), binary.LittleEndian.Uint64(b[8:])
+	}
 }
 
 // A segment is a file of the log. Its records are next-first, from first on. They end where the
 // first record of the next segment begins, even if the file holds more.
 type segment struct {
 	header
+	secret
 	name string
 
 	// The Log's mu guards these.
-	next  uint64
-	end   int64      // the end of its last frame
-	table []position // the offsets of some frames, in order
-	pins  int        // number of readers that may have it open
-	gone  bool       // the log no longer has it
+	next   uint64
+	end    int64   // the end of its last frame
+	places []place // some frames, in order
+	pins   int     // number of calls that use its file: it is not recycled
+	gone   bool    // the log no longer has it
+	readFD int     // for readers; -1: none is open
+	used   uint64  // the last use of readFD: see Log.uses
 
 	// Only the leader uses these.
 	fd       int           // open in the current segment; else -1
+	inode    uint64        // of the file that fd has
 	synced   int64         // the offset up to which it is durable
 	marked   bool          // its last frame is the mark of Close: it moves no index
+	note     note          // the one that is on the disk
+	seal     link          // the segment whose header's copy is on the disk
 	partial  bool          // a write after synced failed, and may have left a part
 	prepared bool          // a goroutine makes the spare file for the next segment
 	took     time.Duration // the total time of its syncs
 }
 
-type position struct {
-	index uint64
-	at    int64
+// A place is where a frame begins.
+type place struct {
+	index uint32 // of its first record, counted from the segment's
+	at    uint32
 }
 
-// note appends p to the new entries of the table, if it is far enough from the last entry.
-func (s *segment) note(to []position, p position) []position {
+// A placeIndex decides which places a log remembers. While there are few it remembers one each 4
+// KiB, so that a Read looks at few frames. When there are many it forgets every second one, and
+// doubles the distance: the memory is bounded.
+type placeIndex struct {
+	distance int64
+	count    int
+}
+
+const (
+	leastDistance = 4 << 10
+	mostPlaces    = 1 << 19 // 4 MiB of memory
+)
+
+// note appends the place of a frame to the new places of a segment, if it is far enough from the
+// last one.
+func (x *placeIndex) note(s *segment, to []place, index uint64, at int64) []place {
 	last := int64(0)
 	if n := len(to); n > 0 {
-		last = to[n-1].at
-	} else if n := len(s.table); n > 0 {
-		last = s.table[n-1].at
+		last = int64(to[n-1].at)
+	} else if n := len(s.places); n > 0 {
+		last = int64(s.places[n-1].at)
 	}
-	if p.at-last < int64(s.size)/tableEntries {
+	if at-last < max(x.distance, leastDistance) {
 		return to
 	}
-	return append(to, p)
+	return append(to, place{uint32(index - s.first), uint32(at)})
 }
 
-// tableEntries is the most entries of a segment's table.
-const tableEntries = 64
+// add adds new places to a segment, one of the log's.
+func (x *placeIndex) add(s *segment, places []place, all []*segment) {
+	s.places = append(s.places, places...)
+	if x.count += len(places); x.count <= mostPlaces {
+		return
+	}
+	x.distance, x.count = 2*max(x.distance, leastDistance), 0
+	for _, s := range all {
+		var kept []place
+		for i := 0; i < len(s.places); i += 2 {
+			kept = append(kept, s.places[i])
+		}
+		s.places = kept
+		x.count += len(kept)
+	}
+}
+
+// before returns the offset of a frame at or before the one with index, and its first record.
+func (s *segment) before(index uint64) (at int64, first uint64) {
+	i := sort.Search(len(s.places), func(i int) bool { return s.first+uint64(s.places[i].index) > index })
+	if i == 0 {
+		return headerSize, s.first
+	}
+	return int64(s.places[i-1].at), s.first + uint64(s.places[i-1].index)
+}
 
 // groundChunk is the size of a write of zeros to a new file. Larger writes make larger folios in
 // the page cache, and then each append costs 3 to 6 % more (Linux 6.18, ext4: 1 MiB against 64
@@ -263,16 +354,23 @@ func (l *Log) begin(first, low uint64) (s *segment, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s = &segment{header: header{id: l.id, size: uint32(l.opts.SegmentSize), epoch: l.epoch + 1, first: first, low: low, begun: time.Now()},
-		next: first, end: headerSize, synced: headerSize, fd: -1}
-	s.name = segmentName(s.epoch)
-	err = l.writeAt(fd, s.encode(), 0)
+	before := l.pinBefore(first)
+	defer l.unpin(before)
+	h := header{id: l.id, size: uint32(l.opts.SegmentSize), epoch: l.epoch + 1, first: first, low: low, begun: time.Now()}
+	if before != nil {
+		h.prior = before.link()
+	}
+	_, err = rand.Read(h.key[:])
+	if err == nil {
+		err = l.writeAt(fd, h.page(), 0)
+	}
 	if err == nil {
 		err = l.syncFile(fd)
 	}
 	if closed := l.disk.Close(fd); err == nil {
 		err = closed
 	}
+	s = newSegment(h)
 	if err != nil { // after a failed sync the file can't be trusted
 		_ = l.disk.Remove(l.dir.fd, plainName(spareFile))
 		return nil, l.problem("begin", s.name, false, err)
@@ -282,16 +380,90 @@ func (l *Log) begin(first, low uint64) (s *segment, err error) {
 		return nil, l.problem("begin", s.name, false, err)
 	}
 	l.epoch = s.epoch
-	if s.fd, _, err = l.dir.open(s.name, os.O_RDWR, 0); err == nil {
-		if err = l.dir.sync(since); err != nil {
-			l.disk.Close(s.fd)
-		}
+	var is sys.Stat
+	if s.fd, is, err = l.dir.open(s.name, os.O_RDWR, 0); err != nil {
+		return nil, l.problem("begin", s.name, true, err)
+	}
+	s.inode = is.Inode
+	if err = l.dir.sync(since); err == nil && before != nil {
+		err = l.seal(before, &h)
 	}
 	if err != nil { // it is not known whether the name survives a crash
-		return nil, l.problem("begin", s.name, true, err)
+		l.disk.Close(s.fd)
+		return nil, l.problem("begin", s.name, !l.undone(s, err), err)
 	}
 	return s, nil
 }
+
+func newSegment(h header) *segment {
+	return &segment{header: h, secret: secretOf(h.id, h.key), name: segmentName(h.epoch), next: h.first, end: headerSize, synced: headerSize, fd: -1, readFD: -1}
+}
+
+// pinBefore returns the segment whose records a new one ends, or nil. It is not recycled until
+// unpin.
+func (l *Log) pinBefore(first uint64) (before *segment) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range l.segments {
+		if s.first < first {
+			before = s
+		}
+	}
+	if before != nil {
+		before.pins++
+	}
+	return before
+}
+
+// unpin ends the use of a segment's file.
+func (l *Log) unpin(s *segment) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s != nil {
+		l.unpinLocked(s)
+	}
+}
+
+func (l *Log) unpinLocked(s *segment) {
+	if s.pins--; s.pins == 0 && (s.gone || l.released) {
+		l.closeReadLocked(s)
+	}
+}
+
+// seal writes the header of the next segment into the page of a segment's header, durably: if the
+// next one is lost, Open notices, and knows which records it had.
+func (l *Log) seal(s *segment, next *header) error {
+	if err := l.writePart(s, next.encode(), sealAt); err != nil {
+		return err
+	}
+	s.seal = next.link()
+	return nil
+}
+
+// writePart writes a part of a header's page durably. All other bytes of the segment are durable.
+func (l *Log) writePart(s *segment, p []byte, at int64) (err error) {
+	fd := s.fd
+	if fd < 0 {
+		if fd, _, err = l.dir.open(s.name, os.O_RDWR, 0); err != nil {
+			return err
+		}
+		defer l.disk.Close(fd)
+	}
+	if err := l.writeAt(fd, p, at); err != nil {
+		return err
+	}
+	return l.syncFile(fd)
+}
+
+// undone reports whether a segment that was not begun for want of disk space is removed again,
+// durably. Then the next call tries again. A seal is an overwrite, which needs disk space where
+// the file system copies on write.
+func (l *Log) undone(s *segment, err error) bool {
+	return isFull(err) && l.disk.Remove(l.dir.fd, plainName(s.name)) == nil && l.dir.sync(l.dir.names.Now()) == nil
+}
+
+// isFull reports whether an error is a full disk or quota.
+func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
 // drop removes segments that the log no longer has. It keeps one as the spare file: its frames have
 // older epochs than the new ones. Durable records must already make these segments void, because a
@@ -312,6 +484,9 @@ func (l *Log) drop(segments []*segment) error {
 	for _, s := range segments {
 		l.mu.Lock()
 		pinned := s.pins > 0
+		if !pinned {
+			l.closeReadLocked(s)
+		}
 		l.mu.Unlock()
 		if recycle && !pinned && s.size == uint32(l.opts.SegmentSize) {
 			err = l.disk.Rename(l.dir.fd, plainName(s.name), plainName(spareFile))

@@ -178,6 +178,7 @@ func (l *Log) forgetLocked(cut uint64) (gone []*segment) {
 			kept = append(kept, s)
 		} else {
 			s.gone = true
+			l.places.count -= len(s.places)
 			gone = append(gone, s)
 		}
 	}

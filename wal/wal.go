@@ -13,6 +13,7 @@
 package wal
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -53,6 +54,13 @@ type Options struct {
 	// records. A segment is recycled only if it permits no more than Perm.
 	Perm fs.FileMode
 
+	// Repair lets Open go on with a damaged log: it keeps the records before the first damage, as if
+	// TruncateAfter had removed the rest. If the log's first segments are missing, it keeps the
+	// records behind these. The files with damage and all behind it are set aside under their names
+	// with ".damaged" at the end, and Recovery names them. Without Repair damage is an error, and
+	// nothing is changed.
+	Repair bool
+
 	// OnError is called once for each failure, even if no later call could return it. Failed writes
 	// in a row are one failure. A goroutine of its own makes the calls, one at a time and without a
 	// lock: OnError may call any method of the Log, and Close does not wait for it.
@@ -86,6 +94,11 @@ type Recovery struct {
 	// Torn is the number of bytes, as far as recognized, at the log's end of appends that were not
 	// durable at the crash. Open cuts them.
 	Torn int64
+
+	// Damage is the first damage that Options.Repair found, or nil, and Aside the paths of the files
+	// that were set aside.
+	Damage *DamageError
+	Aside  []string
 }
 
 // A disk is the file system calls of a log.
@@ -104,8 +117,9 @@ type durableWriter interface {
 // A Log is an open log. Any number of goroutines may call its methods at once.
 //
 // Memory is bounded by two buffers. Each has the policy's Buffer, 1 MiB under sync=group and
-// sync=each, or the largest batch. When they are full, Append waits. Each reader has 64 KiB and
-// never delays a writer. The log's index in memory is about 1/10,000 of the log's size.
+// sync=each, or the largest batch. When they are full, Append waits. Each reader has 256 KiB and
+// never delays a writer; for Read the log keeps up to 4 readers, and up to 32 descriptors. The
+// log's index in memory is 1/512 of the log's size, and at most 4 MiB.
 //
 // If another program removes the segment that the log appends to, the next sync returns
 // [holdfast.ErrUnlinked], which is final.
@@ -114,7 +128,6 @@ type Log struct {
 	dir   directory
 	opts  Options
 	id    [16]byte
-	seed  uint32
 	limit int // the most bytes of pending
 	due   holdfast.Due
 
@@ -150,6 +163,14 @@ type Log struct {
 	closed     chan struct{}
 	closeErr   error
 	background sync.WaitGroup
+	places     placeIndex
+	uses       uint64 // counts the uses of segments' readFD
+	reading    int    // number of open ones
+	released   bool   // Close has closed them
+
+	// cursors are kept for Read: the most recently used one is the last.
+	cursors     []*cursor
+	cursorsLock sync.Mutex
 
 	// each serializes Appends under sync=each.
 	each sync.Mutex
@@ -174,8 +195,8 @@ type Log struct {
 
 // Open opens the log in a directory, or makes a new one; the parent directory must exist. It reads
 // and checks every record, cuts a torn end, makes the found records durable, and returns their
-// Recovery. Other damage is a [DamageError], and then nothing is changed: see [Scan], and the
-// command "holdfast wal repair".
+// Recovery. Other damage is a [DamageError], and then nothing is changed: see Options.Repair,
+// [Scan], and the command "holdfast wal repair".
 func Open(dir string, o Options) (*Log, Recovery, error) { return open(sys.Disk{}, dir, o) }
 
 func open(d disk, dir string, o Options) (*Log, Recovery, error) {
@@ -295,12 +316,8 @@ func (l *Log) Close() error {
 	for l.group.Leading() { // a Wait may be trying a failed write again
 		l.room.Wait()
 	}
-	s := l.head
-	if sync && len(errs) == 0 && s.end > headerSize && !s.marked {
-		// Nothing depends on the mark: it lets the next Open tell damage in the last
-		// batch from a torn end.
-		l.pending = appendFrame(l.pending, l.last+1, nil, l.first)
-		if err := l.moveLocked(batch{}); err != nil {
+	if sync && len(errs) == 0 {
+		if err := l.vouchLocked(); err != nil {
 			errs = append(errs, err)
 		}
 	}
@@ -323,9 +340,43 @@ func (l *Log) Close() error {
 	return l.closeErr
 }
 
+// vouchLocked writes a mark behind the last frame and a note beside the header. Nothing depends on
+// them: each lets the next Open tell damage in the last batch from a torn end, and no block of the
+// disk has both.
+func (l *Log) vouchLocked() error {
+	s := l.head
+	if s.end == headerSize || s.marked && int64(s.note.durable) == s.end {
+		return nil
+	}
+	if !s.marked {
+		l.pending = appendFrame(l.pending, l.last+1, nil, l.first)
+	}
+	var failed error
+	err := l.moveLocked(batch{sync: true, cut: func() {
+		s, n := l.head, note{low: l.first}
+		l.mu.Unlock()
+		defer l.mu.Lock()
+		n.durable = uint32(s.synced)
+		if err := l.writePart(s, n.encode(s.secret), noteAt); err != nil {
+			failed = l.problem("write", s.name, false, err)
+			return
+		}
+		s.note = n
+	}})
+	return cmp.Or(err, failed)
+}
+
 // release closes all descriptors, which releases the lock.
 func (l *Log) release() error {
 	var err error
+	l.mu.Lock()
+	l.released = true
+	for _, s := range l.segments {
+		if s.pins == 0 {
+			l.closeReadLocked(s)
+		}
+	}
+	l.mu.Unlock()
 	if l.head != nil && l.head.fd >= 0 {
 		err = l.disk.Close(l.head.fd)
 	}
@@ -343,15 +394,24 @@ type directory struct {
 	lock  int
 	key   keyed.Key
 	names *durable.NameSyncs
+	live  bool // not locked: a log that is open may change it
 }
+
+// A lockMode is how a log's directory is locked.
+type lockMode int
+
+const (
+	lockExclusive lockMode = iota
+	lockShared             // against writers only
+	lockNone
+)
 
 // lockFile is locked while the log is open.
 const lockFile = "lock"
 
-// openDirectory opens and locks a directory: exclusively, or with shared against writers only. A
-// new lock file gets perm.
-func openDirectory(d disk, path string, shared bool, perm fs.FileMode) (dir directory, err error) {
-	dir = directory{disk: d, path: path, fd: -1, lock: -1, names: durable.NameSyncsOf(d)}
+// openDirectory opens and locks a directory. A new lock file gets perm.
+func openDirectory(d disk, path string, mode lockMode, perm fs.FileMode) (dir directory, err error) {
+	dir = directory{disk: d, path: path, fd: -1, lock: -1, names: durable.NameSyncsOf(d), live: mode == lockNone}
 	defer func() {
 		if err != nil {
 			dir.close()
@@ -370,6 +430,10 @@ func openDirectory(d disk, path string, shared bool, perm fs.FileMode) (dir dire
 		return dir, fmt.Errorf("wal: stat directory %s: %w", path, err)
 	}
 	dir.key = keyed.Key{Device: is.Device, Inode: is.Inode}
+	if mode == lockNone {
+		return dir, nil
+	}
+	shared := mode == lockShared
 	flags, lock := os.O_RDWR|os.O_CREATE, d.Lock
 	if shared {
 		flags, lock = os.O_RDONLY, d.LockShared
@@ -413,6 +477,12 @@ func (d *directory) open(name string, flag int, perm fs.FileMode) (fd int, is sy
 		return -1, is, err
 	}
 	return fd, is, nil
+}
+
+// has reports whether a name is in the directory.
+func (d *directory) has(name string) bool {
+	_, err := d.disk.Stat(d.fd, plainName(name))
+	return !errors.Is(err, os.ErrNotExist)
 }
 
 // sync makes the directory's names durable.

@@ -681,7 +681,7 @@ func TestAReaderLearnsThatItsRecordsWereCut(t *testing.T) {
 // TestASegmentThatIsReadIsNotRecycled: a reader is in the first segment when that leaves the log, and the next ones are begun. The
 // segment is longer than what a reader reads at once.
 func TestASegmentThatIsReadIsNotRecycled(t *testing.T) {
-	l, _ := mustOpen(t, t.TempDir(), Options{Policy: holdfast.Buffered(holdfast.MiB), SegmentSize: 4 * readChunk})
+	l, _ := mustOpen(t, t.TempDir(), Options{Policy: holdfast.Buffered(holdfast.MiB), SegmentSize: 4 * readMost})
 	fill := func(segments uint64) {
 		t.Helper()
 		for until := l.head.epoch + segments; l.head.epoch < until; {

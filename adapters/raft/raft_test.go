@@ -1,3 +1,5 @@
+//go:build go1.25
+
 package raft_test
 
 import (
@@ -12,6 +14,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,12 +26,18 @@ import (
 	"github.com/holdfast-go/holdfast/wal"
 )
 
-// openLog opens a store, which the test closes.
-func openLog(t testing.TB, dir string) *raft.LogStore {
+// open opens a store of small segments, which the test closes. As under raft, it has a value before
+// it has an entry.
+func open(t testing.TB, dir string) *raft.Store {
 	t.Helper()
-	s, err := raft.OpenLog(dir, wal.Options{})
+	s, err := raft.Open(dir, wal.Options{SegmentSize: 64 * holdfast.KiB})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if _, err := s.Get([]byte("key")); err != nil {
+		if err := s.Set([]byte("key"), nil); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return s
 }
@@ -44,13 +54,18 @@ func entry(r *rand.Rand, index uint64) *hashicorp.Log {
 	return log
 }
 
+func same(a, b *hashicorp.Log) bool {
+	return a.Index == b.Index && a.Term == b.Term && a.Type == b.Type && bytes.Equal(a.Data, b.Data) &&
+		bytes.Equal(a.Extensions, b.Extensions) && a.AppendedAt.Equal(b.AppendedAt)
+}
+
 // TestLogTakesTheOptionsOfWal but for a policy that raft can't live with.
 func TestLogTakesTheOptionsOfWal(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "log")
-	if _, err := raft.OpenLog(dir, wal.Options{Policy: holdfast.Periodic(time.Second)}); err == nil || !strings.Contains(err.Error(), "sync=1s") {
+	if _, err := raft.Open(dir, wal.Options{Policy: holdfast.Periodic(time.Second)}); err == nil || !strings.Contains(err.Error(), "sync=1s") {
 		t.Errorf("a policy without a sync for each entry: %v", err)
 	}
-	s, err := raft.OpenLog(dir, wal.Options{SegmentSize: 64 * holdfast.KiB, Perm: 0o600})
+	s, err := raft.Open(dir, wal.Options{SegmentSize: 64 * holdfast.KiB, Perm: 0o600})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +90,7 @@ func TestLogTakesTheOptionsOfWal(t *testing.T) {
 // one anew at times.
 func TestLogIsAsRaftsOwn(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "log")
-	ours, theirs := openLog(t, dir), hashicorp.NewInmemStore()
+	ours, theirs := open(t, dir), hashicorp.NewInmemStore()
 	defer func() { ours.Close() }()
 	r := rand.New(rand.NewPCG(7, 7))
 	agree := func(what string) (first, last uint64) {
@@ -91,9 +106,7 @@ func TestLogIsAsRaftsOwn(t *testing.T) {
 		for index := first; index <= last+1; index++ {
 			var got, want hashicorp.Log
 			err, theirErr := ours.GetLog(index, &got), theirs.GetLog(index, &want)
-			same := got.Index == want.Index && got.Term == want.Term && got.Type == want.Type && bytes.Equal(got.Data, want.Data) &&
-				bytes.Equal(got.Extensions, want.Extensions) && got.AppendedAt.Equal(want.AppendedAt)
-			if err != theirErr || !same {
+			if err != theirErr || !same(&got, &want) {
 				t.Fatalf("after %s: entry %d is %+v, %v; raft's own has %+v, %v", what, index, got, err, want, theirErr)
 			}
 		}
@@ -122,7 +135,7 @@ func TestLogIsAsRaftsOwn(t *testing.T) {
 			if err := ours.Close(); err != nil {
 				t.Fatal(err)
 			}
-			ours = openLog(t, dir)
+			ours = open(t, dir)
 		default:
 			next := last + 1
 			if last == 0 { // as after a snapshot of others
@@ -143,7 +156,7 @@ func TestLogIsAsRaftsOwn(t *testing.T) {
 
 // TestRangesReachBeyondTheLog at each end, as those do that raft counts from a snapshot.
 func TestRangesReachBeyondTheLog(t *testing.T) {
-	s := openLog(t, filepath.Join(t.TempDir(), "log"))
+	s := open(t, filepath.Join(t.TempDir(), "log"))
 	defer s.Close()
 	r := rand.New(rand.NewPCG(3, 3))
 	check := func(from, to, first, last uint64) {
@@ -192,8 +205,66 @@ func TestRangesReachBeyondTheLog(t *testing.T) {
 	}
 }
 
+// TestEntriesThatComeMeanwhileStay: raft removes entries beside StoreLogs, when it has a snapshot.
+func TestEntriesThatComeMeanwhileStay(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "log"))
+	defer s.Close()
+	var known atomic.Uint64
+	var group sync.WaitGroup
+	group.Go(func() {
+		for last := uint64(0); last < 400; last = known.Load() { // as with TrailingLogs of 0
+			if err := s.DeleteRange(0, last); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	for index := uint64(1); index <= 400; index++ {
+		err := s.StoreLog(&hashicorp.Log{Index: index})
+		if err == nil {
+			err = s.GetLog(index, new(hashicorp.Log)) // nobody could remove it
+		}
+		known.Store(index)
+		if err != nil {
+			t.Error(err)
+			break
+		}
+	}
+	known.Store(400)
+	group.Wait()
+}
+
+// TestMetricsCount what was done; each name is there from the beginning.
+func TestMetricsCount(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "log"))
+	defer s.Close()
+	before := s.Metrics()
+	logs := []*hashicorp.Log{{Index: 1, Data: make([]byte, 100)}, {Index: 2}, {Index: 3}, {Index: 4}, {Index: 5}}
+	err := errors.Join(s.StoreLogs(logs), s.GetLog(1, new(hashicorp.Log)), s.DeleteRange(1, 1), s.DeleteRange(4, 5), s.SetUint64([]byte("n"), 1))
+	if _, missing := s.Get([]byte("n")); err != nil || missing != nil {
+		t.Fatal(err, missing)
+	}
+	after := s.Metrics()
+	for name, want := range map[string]float64{
+		"log_appends": 1, "log_entries_written": 5, "log_entries_read": 1, "head_truncations": 1, "tail_truncations": 2, "stable_sets": 1, "stable_gets": 1,
+		"log_first_index": 2, "log_last_index": 3, "errors": 0, "not_durable_bytes": 0,
+	} {
+		if _, ok := before[name]; !ok || after[name]-before[name] != want {
+			t.Errorf("%s was %v and is %v; want %v more", name, before[name], after[name], want)
+		}
+	}
+	for name, least := range map[string]float64{"log_entry_bytes_written": 100, "log_entry_bytes_read": 100, "syncs": 1, "sync_seconds": 1e-9, "longest_sync_seconds": 1e-9} {
+		if after[name]-before[name] < least && name != "longest_sync_seconds" || after[name] < least {
+			t.Errorf("%s was %v and is %v; want %v more", name, before[name], after[name], least)
+		}
+	}
+	if len(after) != 16 {
+		t.Errorf("%d metrics, some are not checked here", len(after))
+	}
+}
+
 func TestWhatWouldLeaveAGapIsRefused(t *testing.T) {
-	s := openLog(t, filepath.Join(t.TempDir(), "log"))
+	s := open(t, filepath.Join(t.TempDir(), "log"))
 	defer s.Close()
 	r := rand.New(rand.NewPCG(1, 1))
 	for i := range uint64(5) {
@@ -236,97 +307,6 @@ func TestWhatWouldLeaveAGapIsRefused(t *testing.T) {
 	}
 }
 
-func TestValuesAreThereAgain(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "stable")
-	for round := range uint64(3) {
-		s, err := raft.OpenStable(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n, err := s.GetUint64([]byte("term")); n != round || err != nil {
-			t.Errorf("round %d: %d, %v", round, n, err)
-		}
-		if round == 0 {
-			if _, err := s.Get([]byte("vote")); err == nil || err.Error() != "not found" {
-				t.Error("raft wants the text not found:", err)
-			}
-		} else if v, err := s.Get([]byte("vote")); string(v) != "b\x00\xff" || err != nil {
-			t.Errorf("%q, %v", v, err)
-		}
-		if err := s.SetUint64([]byte("term"), round+1); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Set([]byte("vote"), []byte("b\x00\xff")); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.GetUint64([]byte("vote")); err == nil {
-			t.Error("a vote is a number")
-		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// TestValuesAreTheStoresOwn, whatever callers do with theirs; a Set that fails changes none.
-func TestValuesAreTheStoresOwn(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "dir")
-	if err := os.Mkdir(dir, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	s, err := raft.OpenStable(filepath.Join(dir, "stable"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	key, value := []byte("vote"), []byte("mine")
-	if err := s.Set(key, value); err != nil {
-		t.Fatal(err)
-	}
-	value[0] = 'x'
-	got, err := s.Get(key)
-	if string(got) != "mine" || err != nil {
-		t.Errorf("after a change of what was given: %q, %v", got, err)
-	}
-	got[0] = 'x'
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Set(key, []byte("lost")); err == nil {
-		t.Error("a value was set in a directory that is gone")
-	}
-	if got, err := s.Get(key); string(got) != "mine" || err != nil {
-		t.Errorf("after a change of what was got, and a Set that failed: %q, %v", got, err)
-	}
-}
-
-// TestKeysAreAnyBytes stores values under keys that no text can be.
-func TestKeysAreAnyBytes(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "stable")
-	keys := []string{"", "\xff", "\xfe", "\x00", "a+b c%20", "CurrentTerm", "\u00e9"}
-	s, err := raft.OpenStable(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, key := range keys {
-		if err := s.Set([]byte(key), []byte("of "+key)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if s, err = raft.OpenStable(path); err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	for _, key := range keys {
-		if value, err := s.Get([]byte(key)); string(value) != "of "+key || err != nil {
-			t.Errorf("%q is %q, %v", key, value, err)
-		}
-	}
-}
-
 // applied is a state machine that keeps what is applied.
 type applied struct{ all []string }
 
@@ -335,35 +315,40 @@ func (a *applied) Apply(log *hashicorp.Log) any { a.all = append(a.all, string(l
 func (a *applied) Snapshot() (hashicorp.FSMSnapshot, error) { return nil, io.ErrUnexpectedEOF }
 func (a *applied) Restore(io.ReadCloser) error              { return io.ErrUnexpectedEOF }
 
+// startAlone starts a cluster of one server, the first time with a new configuration.
+func startAlone(t *testing.T, store *raft.Store, machine hashicorp.FSM) *hashicorp.Raft {
+	t.Helper()
+	config := hashicorp.DefaultConfig()
+	config.LocalID, config.LogOutput = "one", io.Discard
+	config.HeartbeatTimeout, config.ElectionTimeout, config.LeaderLeaseTimeout = 50*time.Millisecond, 50*time.Millisecond, 50*time.Millisecond
+	address, transport := hashicorp.NewInmemTransport("one")
+	snapshots := hashicorp.NewDiscardSnapshotStore()
+	servers := hashicorp.Configuration{Servers: []hashicorp.Server{{ID: "one", Address: address}}}
+	err := hashicorp.BootstrapCluster(config, store, store, snapshots, transport, servers)
+	if err != nil && err != hashicorp.ErrCantBootstrap {
+		t.Fatal(err)
+	}
+	server, err := hashicorp.NewRaft(config, machine, store, store, snapshots, transport)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !<-server.LeaderCh() {
+		t.Fatal("it is no leader")
+	}
+	return server
+}
+
 // TestServerStartsAgainWithAllThatWasApplied runs a cluster of one server twice.
 func TestServerStartsAgainWithAllThatWasApplied(t *testing.T) {
 	dir := t.TempDir()
 	var want []string
 	for round := range 2 {
-		logs := openLog(t, filepath.Join(dir, "log"))
-		stable, err := raft.OpenStable(filepath.Join(dir, "stable"))
+		store, err := raft.Open(filepath.Join(dir, "store"), small)
 		if err != nil {
 			t.Fatal(err)
-		}
-		config := hashicorp.DefaultConfig()
-		config.LocalID, config.LogOutput = "one", io.Discard
-		config.HeartbeatTimeout, config.ElectionTimeout, config.LeaderLeaseTimeout = 50*time.Millisecond, 50*time.Millisecond, 50*time.Millisecond
-		address, transport := hashicorp.NewInmemTransport("one")
-		snapshots := hashicorp.NewDiscardSnapshotStore()
-		if round == 0 {
-			servers := hashicorp.Configuration{Servers: []hashicorp.Server{{ID: "one", Address: address}}}
-			if err := hashicorp.BootstrapCluster(config, logs, stable, snapshots, transport, servers); err != nil {
-				t.Fatal(err)
-			}
 		}
 		machine := &applied{}
-		server, err := hashicorp.NewRaft(config, machine, logs, stable, snapshots, transport)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !<-server.LeaderCh() {
-			t.Fatal("it is no leader")
-		}
+		server := startAlone(t, store, machine)
 		for i := range 3 {
 			want = append(want, fmt.Sprint(round, i))
 			if err := server.Apply([]byte(want[len(want)-1]), time.Minute).Error(); err != nil {
@@ -376,10 +361,7 @@ func TestServerStartsAgainWithAllThatWasApplied(t *testing.T) {
 		if !slices.Equal(machine.all, want) {
 			t.Errorf("round %d: applied %q, want %q", round, machine.all, want)
 		}
-		if err := logs.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if err := stable.Close(); err != nil {
+		if err := store.Close(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -392,7 +374,7 @@ func BenchmarkRaft(b *testing.B) {
 		"FirstIndex": raftbench.FirstIndex, "LastIndex": raftbench.LastIndex, "GetLog": raftbench.GetLog,
 	} {
 		b.Run(name, func(b *testing.B) {
-			s := openLog(b, filepath.Join(b.TempDir(), "log"))
+			s := open(b, filepath.Join(b.TempDir(), "log"))
 			defer s.Close()
 			run(b, s)
 		})
@@ -401,10 +383,7 @@ func BenchmarkRaft(b *testing.B) {
 		"Set": raftbench.Set, "Get": raftbench.Get, "SetUint64": raftbench.SetUint64, "GetUint64": raftbench.GetUint64,
 	} {
 		b.Run(name, func(b *testing.B) {
-			s, err := raft.OpenStable(filepath.Join(b.TempDir(), "stable"))
-			if err != nil {
-				b.Fatal(err)
-			}
+			s := open(b, filepath.Join(b.TempDir(), "store"))
 			defer s.Close()
 			run(b, s)
 		})

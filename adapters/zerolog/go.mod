@@ -1,14 +1,10 @@
 module github.com/holdfast-go/holdfast/adapters/zerolog
 
-go 1.25.0
+go 1.24.0
 
 require (
 	github.com/holdfast-go/holdfast v0.1.0
-	github.com/rs/zerolog v1.35.1
+	github.com/rs/zerolog v1.13.0
 )
 
-require (
-	github.com/mattn/go-colorable v0.1.14 // indirect
-	github.com/mattn/go-isatty v0.0.22 // indirect
-	golang.org/x/sys v0.47.0 // indirect
-)
+require golang.org/x/sys v0.30.0 // indirect

@@ -1,10 +1,10 @@
 module github.com/holdfast-go/holdfast/adapters/zstd
 
-go 1.25.0
+go 1.24.0
 
 require (
 	github.com/holdfast-go/holdfast v0.1.0
-	github.com/klauspost/compress v1.19.1
+	github.com/klauspost/compress v1.15.0
 )
 
-require golang.org/x/sys v0.47.0 // indirect
+require golang.org/x/sys v0.30.0 // indirect

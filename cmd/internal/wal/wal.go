@@ -6,12 +6,15 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -26,8 +29,8 @@ import (
 func New() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "wal verify|cat|repair",
-		Long: `Wal is for the logs of the Go package wal. The program that writes the log must
-have closed it. No command changes the log.
+		Long: `Wal is for the logs of the Go package wal. A log that a program has open can be
+verified and printed as it is at the time. No command changes the log.
 
 A torn end is what a crash may leave of the last appends, before they were durable: it
 is no damage, and the next Open cuts it. Damage is what was durable and is not whole.`,
@@ -41,28 +44,35 @@ is no damage, and the next Open cuts it. Damage is what was durable and is not w
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	var from uint64
+	var p printer
 	cat := &cobra.Command{
 		Use:   "cat directory [flags]",
 		Short: "print the records of a log, a line each",
 		Long: `Cat prints the data of each whole record, and a line feed. It goes on behind damage,
-which it reports on standard error.`,
-		Example:     `  holdfast wal cat log --from 1`,
+which it reports on standard error.
+
+With --json a line is an object: {"index": 7, "text": "..."}, or "base64" where the
+data is no valid UTF-8. With --follow cat waits for new records until it is ended.`,
+		Example:     `  holdfast wal cat log --json --from 1`,
 		Annotations: cli.Exits(map[int]string{cli.ExitNotMet: "the log is damaged"}),
 		Args:        arguments(1, "wal cat needs the directory of one log"),
-		RunE:        func(cmd *cobra.Command, args []string) error { return printRecords(cmd, args[0], from) },
+		RunE:        func(cmd *cobra.Command, args []string) error { return p.print(cmd, args[0]) },
 	}
-	cat.Flags().Uint64Var(&from, "from", 0, "begin with the record of this `index`")
+	cat.Flags().Uint64Var(&p.from, "from", 0, "begin with the record of this `index`")
+	cat.Flags().BoolVar(&p.json, "json", false, "print an object a line, with the record's index")
+	cat.Flags().BoolVar(&p.follow, "follow", false, "wait for new records")
 	var renumber bool
 	repair := &cobra.Command{
 		Use:   "repair directory new-directory [flags]",
 		Short: "copy what is whole of a log to a new directory",
-		Long: `Repair copies the records before the first damage to a new log, with their indices,
-and makes it durable. Nobody may read the copy who may not read the damaged log, which
-stays as it is.`,
-		Example: `  holdfast wal repair log log.repaired`,
-		Args:    arguments(2, "wal repair needs the directory of a log and a new directory"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return repairTo(cmd, args[0], args[1], renumber) },
+		Long: `Repair copies the records before the first missing one to a new log, with their
+indices, and makes it durable. Nobody may read the copy who may not read the damaged
+log, which stays as it is. The exit code is 1 if whole records are left that can't
+have their indices in the copy.`,
+		Example:     `  holdfast wal repair log log.repaired`,
+		Annotations: cli.Exits(map[int]string{cli.ExitNotMet: "whole records were not copied"}),
+		Args:        arguments(2, "wal repair needs the directory of a log and a new directory"),
+		RunE:        func(cmd *cobra.Command, args []string) error { return repairTo(cmd, args[0], args[1], renumber) },
 	}
 	repair.Flags().BoolVar(&renumber, "renumber", false, "copy what is whole behind damage too: these records get new indices")
 	cmd.AddCommand(&cobra.Command{
@@ -73,12 +83,12 @@ stays as it is.`,
 		Annotations: cli.Exits(map[int]string{cli.ExitNotMet: "the log is damaged"}),
 		Args:        arguments(1, "wal verify needs the directory of one log"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			found, damaged, err := scan(cmd, args[0], func(wal.Record) error { return nil })
+			s, err := scan(cmd, args[0], 0, true, func(wal.Record) error { return nil })
 			if err != nil {
 				return err
 			}
-			say(cmd.OutOrStdout(), found)
-			return verdict(damaged)
+			s.say(cmd.OutOrStdout())
+			return verdict(s.damaged)
 		},
 	}, cat, repair)
 	return cmd
@@ -93,17 +103,29 @@ func arguments(n int, needs string) cobra.PositionalArgs {
 	}
 }
 
+// A survey is what a log has.
+type survey struct {
+	wal.Recovery
+	first, last uint64 // of the whole records
+	largest     int
+	damaged     int
+	open        bool // a program has it open
+}
+
 // say prints a summary of a log.
-func say(w io.Writer, found wal.Recovery) {
+func (s *survey) say(w io.Writer) {
 	switch {
-	case found.Records == 0:
-		fmt.Fprintf(w, "no record; the next is %d\n", found.Last+1)
+	case s.Records == 0:
+		fmt.Fprintf(w, "no record; the next is %d\n", s.Last+1)
 	default:
-		fmt.Fprintf(w, "%d records from %d to %d are whole: %s of data in %d segments\n",
-			found.Records, found.First, found.Last, cli.BytesText(int64(found.Bytes)), found.Segments)
+		fmt.Fprintf(w, "%s from %d to %d are whole: %s of data in %s\n", cli.CountText(s.Records, "record"),
+			s.first, s.last, cli.BytesText(s.Bytes), cli.CountText(int64(s.Segments), "segment"))
 	}
-	if found.Torn > 0 {
-		fmt.Fprintf(w, "torn end: at least %d bytes of appends that were not durable; the next Open cuts them\n", found.Torn)
+	switch {
+	case s.open:
+		fmt.Fprintln(w, "a program has the log open: this is what it had when it was read")
+	case s.Torn > 0:
+		fmt.Fprintf(w, "torn end: at least %d bytes of appends that were not durable; the next Open cuts them\n", s.Torn)
 	}
 }
 
@@ -112,71 +134,130 @@ func verdict(damaged int) error {
 	if damaged == 0 {
 		return nil
 	}
-	return &cli.Refusal{Code: cli.ExitNotMet, Err: fmt.Errorf("the log is damaged in %d places", damaged),
-		Hint: "holdfast wal repair copies what is whole before the first of them to a new directory"}
+	return &cli.Refusal{Code: cli.ExitNotMet, Err: fmt.Errorf("the log is damaged in %s", cli.CountText(int64(damaged), "place")),
+		Hint: "holdfast wal repair copies what is whole before the first missing record to a new directory"}
 }
 
-// scan calls each with every whole record, and reports damage on standard error.
-func scan(cmd *cobra.Command, dir string, each func(wal.Record) error) (found wal.Recovery, damaged int, err error) {
+// scan calls each with every whole record from an index on, and reports damage on standard error. A
+// log that is open is read only if it may be.
+func scan(cmd *cobra.Command, dir string, from uint64, mayBeOpen bool, each func(wal.Record) error) (s survey, err error) {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return found, 0, cli.Misuse("name the directory of a log", "there is no directory %q", dir)
+		return s, cli.Misuse("name the directory of a log", "there is no directory %q", dir)
 	}
 	var failed error
-	found, err = wal.Scan(dir, func(r wal.Record, damage *wal.DamageError) bool {
+	one := func(r wal.Record, damage *wal.DamageError) bool {
 		if damage != nil {
-			damaged++
+			s.damaged++
 			cli.Say(cmd.ErrOrStderr(), "%v", damage)
 			return true
 		}
-		if failed = cmd.Context().Err(); failed == nil {
+		if s.last = r.Index; s.first == 0 {
+			s.first = r.Index
+		}
+		s.largest = max(s.largest, len(r.Data))
+		if failed = cmd.Context().Err(); failed == nil && r.Index >= from {
 			failed = each(r)
 		}
 		return failed == nil
-	})
+	}
+	s.Recovery, err = wal.Scan(dir, one)
+	if s.open = errors.Is(err, wal.ErrLocked) && mayBeOpen; s.open {
+		s.Recovery, err = wal.ScanOpen(dir, from, one)
+	}
 	switch {
 	case failed != nil:
 		err = failed
 	case errors.Is(err, wal.ErrLocked):
 		err = &cli.Refusal{Code: cli.ExitCannot, Err: err, Hint: "end the program that writes the log"}
-	case err == nil && found.Segments == 0 && damaged == 0:
+	case err == nil && s.Segments == 0 && s.damaged == 0 && !s.open:
 		err = cli.Misuse("name the directory that was given to wal.Open", "%q holds no log", dir)
 	}
-	if errors.Is(err, context.Canceled) {
-		err = &cli.Refusal{Code: cli.ExitInterrupted, Err: errors.New("interrupted")}
-	}
-	return found, damaged, err
+	return s, interrupted(err)
 }
 
-func printRecords(cmd *cobra.Command, dir string, from uint64) error {
+func interrupted(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return &cli.Refusal{Code: cli.ExitInterrupted, Err: errors.New("interrupted")}
+	}
+	return err
+}
+
+// A printer prints records.
+type printer struct {
+	from         uint64
+	json, follow bool
+}
+
+// followPause is the time between two looks at a log.
+const followPause = 100 * time.Millisecond
+
+func (p *printer) print(cmd *cobra.Command, dir string) error {
 	stdout := cmd.OutOrStdout()
 	if !cli.IsTerminal(stdout) {
 		stdout = cli.Bare(stdout) // records may be binary
 	}
 	w := bufio.NewWriterSize(stdout, 64<<10)
-	_, damaged, err := scan(cmd, dir, func(r wal.Record) error {
-		if r.Index < from {
-			return nil
-		}
-		_, _ = w.Write(r.Data)
-		return w.WriteByte('\n') // w keeps the first failure
-	})
+	from := p.from
+	each := func(r wal.Record) error {
+		from = r.Index + 1
+		return p.write(w, r) // w keeps the first failure
+	}
+	s, err := scan(cmd, dir, from, true, each)
 	if flushed := w.Flush(); flushed != nil {
 		return &cli.OutputFailure{Err: flushed}
+	}
+	for p.follow && err == nil {
+		select {
+		case <-cmd.Context().Done():
+			return interrupted(cmd.Context().Err())
+		case <-time.After(followPause):
+		}
+		_, err = wal.ScanOpen(dir, from, func(r wal.Record, damage *wal.DamageError) bool {
+			return damage == nil && each(r) == nil // what is damaged may be whole at the next look
+		})
+		if flushed := w.Flush(); flushed != nil {
+			return &cli.OutputFailure{Err: flushed}
+		}
 	}
 	if err != nil {
 		return err
 	}
-	return verdict(damaged)
+	return verdict(s.damaged)
+}
+
+// write prints a record.
+func (p *printer) write(w *bufio.Writer, r wal.Record) error {
+	if !p.json {
+		_, _ = w.Write(r.Data)
+		return w.WriteByte('\n')
+	}
+	line := struct {
+		Index  uint64  `json:"index"`
+		Text   *string `json:"text,omitempty"`
+		Base64 []byte  `json:"base64,omitempty"`
+	}{Index: r.Index, Base64: r.Data}
+	if utf8.Valid(r.Data) {
+		text := string(r.Data)
+		line.Text, line.Base64 = &text, nil
+	}
+	return json.NewEncoder(w).Encode(line)
+}
+
+// mostSegment is the largest that wal.Options takes.
+const mostSegment = 256 * holdfast.MiB
+
+// segmentFor returns the size of a copy's segments: the one of the log's, or more if a record has no
+// room.
+func segmentFor(has int64, largest int) holdfast.Size {
+	const unit = 4 * holdfast.KiB
+	size := max(2*unit, holdfast.Size(has)/unit*unit, (holdfast.Size(largest)+3*unit)/unit*unit)
+	return min(size, mostSegment)
 }
 
 // repairTo copies records to a new log. It reads the old one twice: first for the sizes of the
 // records.
 func repairTo(cmd *cobra.Command, dir, to string, renumber bool) (err error) {
-	largest := 0
-	all, _, err := scan(cmd, dir, func(r wal.Record) error {
-		largest = max(largest, len(r.Data))
-		return nil
-	})
+	all, err := scan(cmd, dir, 0, false, func(wal.Record) error { return nil })
 	if err != nil {
 		return err
 	}
@@ -189,43 +270,55 @@ func repairTo(cmd *cobra.Command, dir, to string, renumber bool) (err error) {
 	} else if err != nil {
 		return err
 	}
-	const slack = 8 * holdfast.KiB
-	o := wal.Options{Policy: holdfast.Policy{Buffer: holdfast.MiB, Sync: holdfast.Sync{Mode: holdfast.SyncClose}},
-		SegmentSize: max(16*holdfast.MiB, (holdfast.Size(largest)+2*slack)/slack*slack), Perm: 0o600}
-	l, _, err := wal.Open(to, o)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if closed := l.Close(); err == nil {
-			err = closed
+	copied := int64(0)
+	err = func() (err error) {
+		o := wal.Options{Policy: holdfast.Policy{Buffer: holdfast.MiB, Sync: holdfast.Sync{Mode: holdfast.SyncClose}},
+			SegmentSize: segmentFor(file.Size, all.largest), Perm: 0o600}
+		l, _, err := wal.Open(to, o)
+		if err != nil {
+			return err
 		}
-		if err == nil {
-			err = permitAll(to, file, directory)
+		defer func() { err = cmp.Or(err, l.Close()) }()
+		if err := l.TruncateBefore(max(1, all.First, all.first)); err != nil {
+			return err
 		}
-		if err == nil {
-			first, last := l.First(), l.Last()
-			fmt.Fprintf(cmd.OutOrStdout(), "%s has %d of %d whole records, from %d to %d\n", to, last+1-first, all.Records, first, last)
-		}
+		var failed error
+		_, err = wal.Scan(dir, func(r wal.Record, damage *wal.DamageError) bool {
+			if damage != nil {
+				return true
+			}
+			if !renumber && r.Index != l.Last()+1 {
+				return false
+			}
+			if failed = cmd.Context().Err(); failed == nil {
+				_, failed = l.Append(r.Data)
+				copied++
+			}
+			return failed == nil
+		})
+		return cmp.Or(interrupted(failed), err)
 	}()
-	if err := l.TruncateBefore(max(1, all.First)); err != nil {
-		return err
+	if err == nil {
+		err = permitAll(to, file, directory)
 	}
-	var failed error
-	_, err = wal.Scan(dir, func(r wal.Record, damage *wal.DamageError) bool {
-		if damage != nil {
-			return renumber
-		}
-		if failed = cmd.Context().Err(); failed == nil {
-			_, failed = l.Append(r.Data)
-		}
-		return failed == nil
-	})
-	return cmp.Or(failed, err)
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(to)) // it was made here
+	}
+	if copied == 0 {
+		fmt.Fprintf(cmd.OutOrStdout(), "%s has 0 of %s\n", to, cli.CountText(all.Records, "whole record"))
+	} else {
+		first := max(1, all.First, all.first)
+		fmt.Fprintf(cmd.OutOrStdout(), "%s has %s of %s, from %d to %d\n", to, cli.Grouped(copied), cli.CountText(all.Records, "whole record"), first, first+uint64(copied)-1)
+	}
+	if left := all.Records - copied; left > 0 {
+		return &cli.Refusal{Code: cli.ExitNotMet, Err: fmt.Errorf("%s not copied, because a record before is missing", cli.CountText(left, "whole record")),
+			Hint: "--renumber copies these too, with new indices"}
+	}
+	return nil
 }
 
-// modesOf returns the permissions of a log's files and directory. If segments differ, it returns
-// the permissions that all of them have.
+// modesOf returns the permissions of a log's files and directory, and the size of the largest file.
+// If segments differ, it returns the permissions that all of them have.
 func modesOf(dir string) (file, directory sys.Stat, err error) {
 	if directory, err = statOf(dir); err != nil {
 		return file, directory, err
@@ -237,6 +330,7 @@ func modesOf(dir string) (file, directory sys.Stat, err error) {
 		}
 		var is sys.Stat
 		is, err = statOf(filepath.Join(dir, e.Name()))
+		size := max(file.Size, is.Size)
 		switch {
 		case file.Mode == 0:
 			file = is
@@ -245,6 +339,7 @@ func modesOf(dir string) (file, directory sys.Stat, err error) {
 		default:
 			file.Mode &= is.Mode
 		}
+		file.Size = size
 	}
 	return file, directory, err
 }

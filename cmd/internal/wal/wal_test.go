@@ -1,10 +1,12 @@
 package wal
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -84,13 +86,112 @@ func TestDamageIsReportedAndStaysWhereItIs(t *testing.T) {
 	dir := logOf(t)
 	damageIn(t, dir)
 	const at = `0000000000000002\.wal is damaged at byte \d+, where record 1[0-9] should be: .*\n`
-	wants(t, 1, `^27 records from 3 to 30 are whole`, at+`.*damaged in 1 places\nhint: holdfast wal repair`, "verify", dir)
+	wants(t, 1, `^27 records from 3 to 30 are whole`, at+`.*damaged in 1 place\nhint: holdfast wal repair`, "verify", dir)
 	wants(t, 1, `^record 3 (.*\n){27}$`, at, "cat", dir)
 	to := t.TempDir()
-	wants(t, 0, `part has [0-9]+ of 27 whole records, from 3 to 1[0-9]\n$`, at, "repair", dir, filepath.Join(to, "part"))
+	wants(t, 1, `part has 8 of 27 whole records, from 3 to 10\n$`, at+`.*19 whole records not copied, because a record before is missing\nhint: --renumber`, "repair", dir, filepath.Join(to, "part"))
 	wants(t, 0, `all has 27 of 27 whole records, from 3 to 29\n$`, at, "repair", dir, filepath.Join(to, "all"), "--renumber")
 	wants(t, 0, `^27 records from 3 to 29`, `^$`, "verify", filepath.Join(to, "all"))
 	wants(t, 1, `^27 records`, at, "verify", dir)
+}
+
+// TestALogThatIsOpenIsRead while records are appended and segments removed.
+func TestALogThatIsOpenIsRead(t *testing.T) {
+	dir := logOf(t)
+	l, _, err := log.Open(dir, log.Options{Policy: holdfast.Unbuffered(), SegmentSize: 8 * holdfast.KiB})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	wants(t, 0, `^28 records from 3 to 30 are whole: .*\na program has the log open`, `^$`, "verify", dir)
+	stop, stopped := make(chan bool), make(chan error)
+	go func() {
+		for {
+			last, err := l.Append(bytes.Repeat([]byte("x"), 900))
+			if err == nil && last%40 == 0 && last > 1000 {
+				err = l.TruncateBefore(last - 1000)
+			}
+			select {
+			case <-stop:
+				stopped <- err
+				return
+			default:
+			}
+			if err != nil {
+				stopped <- err
+				return
+			}
+		}
+	}()
+	for range 20 {
+		wants(t, 0, `^[0-9,]+ records from`, `^$`, "verify", dir)
+	}
+	close(stop)
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCatFollows prints what is appended while it runs, until it is ended.
+func TestCatFollows(t *testing.T) {
+	dir := logOf(t)
+	l, _, err := log.Open(dir, log.Options{Policy: holdfast.Durable(), SegmentSize: 8 * holdfast.KiB})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	r, w := io.Pipe()
+	code := make(chan int)
+	go func() {
+		var talk bytes.Buffer
+		err := cli.Run(ctx, New(), []string{"cat", dir, "--from", "30", "--follow", "--json"}, nil, w, &talk)
+		w.Close()
+		code <- cli.Report(&talk, err)
+	}()
+	lines := bufio.NewScanner(r)
+	for i := range 6 { // in several segments
+		if !lines.Scan() || !strings.HasPrefix(lines.Text(), fmt.Sprintf(`{"index":%d,"`, 30+i)) {
+			t.Fatalf("%d: %.80s", i, lines.Text())
+		}
+		if _, err := l.Append(bytes.Repeat([]byte{0xff, byte(i)}, 1000)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	go io.Copy(io.Discard, r)
+	cancel()
+	if got := <-code; got != cli.ExitInterrupted {
+		t.Errorf("exit code %d", got)
+	}
+}
+
+func TestRecordsAsJSON(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "log")
+	l, _, err := log.Open(dir, log.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Append([]byte("a \"line\"\n"), nil, []byte{0xff, 0}); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	wants(t, 0, `^{"index":1,"text":"a \\"line\\"\\n"}\n{"index":2,"text":""}\n{"index":3,"base64":"/wA="}\n$`, `^$`, "cat", dir, "--json")
+	wants(t, 0, `^{"index":3,.*\n$`, `^$`, "cat", dir, "--json", "--from", "3")
+}
+
+// TestASegmentOfACopyHasRoom for the largest record of any log.
+func TestASegmentOfACopyHasRoom(t *testing.T) {
+	const around = 4096 + 36
+	for _, largest := range []int{0, 1 << 20, 16<<20 - around, 16<<20 - around + 1, 100<<20 - 3, 256<<20 - around} {
+		size := segmentFor(8191, largest)
+		_, _, err := log.Open(filepath.Join(t.TempDir(), "no", "log"), log.Options{SegmentSize: size})
+		if int(size) < largest+around || !errors.Is(err, fs.ErrNotExist) { // the size itself is right
+			t.Errorf("a record of %d: %v, %v", largest, size, err)
+		}
+	}
 }
 
 // TestACopyPermitsWhatTheLogDoes, whatever umask is. Of segments that differ each says what is not permitted.
@@ -149,5 +250,8 @@ func TestRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	wants(t, 3, `^$`, `open elsewhere.*\nhint: end the program`, "verify", dir)
+	wants(t, 3, `^$`, `open elsewhere.*\nhint: end the program`, "repair", dir, filepath.Join(empty, "new"))
+	if left, err := os.ReadDir(empty); err != nil || len(left) > 0 {
+		t.Error(left, err)
+	}
 }
