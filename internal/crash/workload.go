@@ -44,6 +44,8 @@ type Workload struct {
 	Slow time.Duration
 	// Policies are those that it is run under; nil is every one, and without a choice those of the generated cases.
 	Policies []holdfast.Policy
+	// Also is a policy that it is run under in each run where none was chosen, beside those of the generated cases.
+	Also []holdfast.Policy
 	// Shape is that of its records: it is run under the policies that the generated cases have for it. "" is under those of all.
 	Shape policies.Shape
 	// Whole says that it writes whole files, which wait in no memory: of the policies that sync alike one is enough.
@@ -155,5 +157,5 @@ func (w *Workload) generated(cases []policies.Case, seed uint64, count int) (cho
 	for i := int(seed % uint64(parts)); i < len(all); i += parts {
 		chosen = append(chosen, all[i])
 	}
-	return chosen
+	return append(chosen, w.Also...)
 }

@@ -19,7 +19,7 @@ import (
 // read its files. The versions of each target are records of the one log.
 func walLog() *crash.Workload {
 	const targets = 4
-	return &crash.Workload{Name: "wal", About: "wal.Log, which is opened anew after every 8 records", Files: true,
+	return &crash.Workload{Name: "wal", About: "wal.Log, which is opened anew after every 8 records", Files: true, Also: closeAlone,
 		Targets: func(holdfast.Policy) (all []crash.Target) {
 			for id := range uint32(targets) {
 				all = append(all, crash.Target{ID: id, Path: fmt.Sprintf("log/%d", id), Object: true, Whole: true, Synced: true})
@@ -69,6 +69,9 @@ func walLog() *crash.Workload {
 			return nil
 		}}
 }
+
+// closeAlone is a policy under which nothing is synced before Close.
+var closeAlone = []holdfast.Policy{holdfast.Periodic(time.Second)}
 
 // useLog opens the log, and appends to it.
 func useLog(r *crash.Run, made, targets int) (_ int, err error) {
