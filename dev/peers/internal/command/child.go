@@ -131,7 +131,7 @@ func Trial(ctx context.Context, build, kind string, order any) (s Sample, err er
 	return s, nil
 }
 
-// FirstLine returns the first line of a text that is not empty.
+// FirstLine returns the first line of text after leading empty lines.
 func FirstLine(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	return line
