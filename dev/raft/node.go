@@ -181,7 +181,7 @@ func (s *server) fill(entries, size int) error {
 	return nil
 }
 
-// A figure is what a load took.
+// A figure has the throughput and the latencies of a load.
 type figure struct {
 	Rate                 float64 // commands a second
 	P50, P99, P999, Most float64 // ms
