@@ -302,7 +302,11 @@ func (f *Failure) missing() string {
 		}
 	}
 	const most = 3
-	words := fmt.Sprintf("; the power was cut with %d changes that no sync had covered", len(d.pending))
+	plural := "s"
+	if len(d.pending) == 1 {
+		plural = ""
+	}
+	words := fmt.Sprintf("; the power was cut with %d change%s that no sync had covered", len(d.pending), plural)
 	if len(gone) == 0 {
 		return words
 	}

@@ -105,10 +105,10 @@ func TestRemoveLeftoverTouchesNothingElse(t *testing.T) {
 	check("holdfast-bench-1", "mine.txt in it is nothing that a run makes", func(parent string) {
 		leave(t, leave(t, parent, "holdfast-bench-1"), "holdfast-bench-2", "1", "mine.txt")
 	})
-	check("mine", `"mine" is no name`, dir("mine", "1"))
-	check("holdfast-bench-1x", "is no name", dir("holdfast-bench-1x", "1"))
-	check("../holdfast-bench-1", "is no name", func(string) {})
-	check("", "is no name", func(string) {})
+	check("mine", `"mine" is not a name that a run gives its directory`, dir("mine", "1"))
+	check("holdfast-bench-1x", "is not a name that a run gives", dir("holdfast-bench-1x", "1"))
+	check("../holdfast-bench-1", "is not a name that a run gives", func(string) {})
+	check("", "is not a name that a run gives", func(string) {})
 	check("holdfast-bench-1", "is no directory", func(parent string) {
 		if err := os.WriteFile(filepath.Join(parent, "holdfast-bench-1"), nil, 0o600); err != nil {
 			t.Fatal(err)
