@@ -19,7 +19,8 @@ import (
 //
 // [Set.Append] is for files that live long: logs, journals, one for each tenant.
 // [Set.WriteFile] and [Set.WriteAll] are for whole files: exports, caches, what a
-// build makes. [Set.Pending] is for one that comes as a stream. All may be used on the same
+// build makes. [Set.Pending] is for one that comes as a stream, and
+// [Set.Begin] for many that come one by one. All may be used on the same
 // paths.
 //
 // A Set must be closed. It starts goroutines and timers only while bytes wait,
@@ -38,8 +39,8 @@ type Set struct {
 
 	mu         sync.Mutex
 	closing    bool
-	unfinished map[*Pending]struct{} // not committed: Close discards them
-	calls      sync.WaitGroup        // WriteFile and WriteAll under way, which Close waits for
+	unfinished map[unfinished]struct{} // what Close discards
+	calls      sync.WaitGroup          // WriteFile and WriteAll under way, which Close waits for
 	close      sync.Once
 	closeErr   error
 }
@@ -57,7 +58,7 @@ func init() { vfs.NewSet = newSet }
 
 // newSet returns a Set on a disk, under options that are valid.
 func newSet(d vfs.Disk, options Options) *Set {
-	f := &Set{attributes: vfs.AttributesOf(d), narrow: make(chan struct{}, 1), unfinished: map[*Pending]struct{}{}}
+	f := &Set{attributes: vfs.AttributesOf(d), narrow: make(chan struct{}, 1), unfinished: map[unfinished]struct{}{}}
 	f.ground.init(d, options)
 	f.marks = temporary.Marks{Disk: d, Handles: &f.handles, Most: handles.FileMarks(f.options.Handles)}
 	f.streams.init(&f.ground)

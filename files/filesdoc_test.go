@@ -88,6 +88,42 @@ func TestTheStreamedFileOfTheDocs(t *testing.T) {
 	}
 }
 
+// publishAfter makes objects durable, and then the reference to them.
+func publishAfter(ctx context.Context, set *files.Set, objects map[string][]byte, ref string, id []byte) error {
+	b := set.Begin()
+	defer b.Discard()
+	for path, data := range objects {
+		if err := b.Write(path, data); err != nil {
+			return err
+		}
+	}
+	if _, err := b.Commit(ctx); err != nil {
+		return err
+	}
+	_, err := set.WriteFile(ctx, ref, id, files.Replace)
+	return err
+}
+
+func TestThePublicationOfTheDocs(t *testing.T) {
+	set, err := files.New(files.Options{Policy: holdfast.Durable()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer set.Close()
+	dir := t.TempDir()
+	ref := filepath.Join(dir, "ref")
+	objects := map[string][]byte{filepath.Join(dir, "one"): []byte("1"), filepath.Join(dir, "none", "two"): []byte("2")}
+	if err := publishAfter(context.Background(), set, objects, ref, []byte("id")); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	onlyFiles(t, dir)
+	delete(objects, filepath.Join(dir, "none", "two"))
+	if err := publishAfter(context.Background(), set, objects, ref, []byte("id")); err != nil {
+		t.Error(err)
+	}
+	onlyFiles(t, dir, "one", "ref")
+}
+
 // whatToDo classifies the error of a Write without a look at its text.
 func whatToDo(err error) string {
 	var failed *files.Error

@@ -29,7 +29,8 @@ import (
 // front. A Pending holds one descriptor beside [Options].Handles until Commit or Discard.
 // Any goroutine may call its methods, one after the other.
 type Pending struct {
-	set *Set
+	set   *Set
+	batch *Batch // that it is of, or nil
 
 	mu     sync.Mutex
 	writer fileWriter // its file, where it is to be, and its result
@@ -50,13 +51,16 @@ type Pending struct {
 // What [Replace] says of permissions, owners, attributes and links holds: the old file's are
 // kept, and those of a new file are Options.Perm before umask. A Set discards at Close what
 // is not committed.
-func (f *Set) Pending(path string) (*Pending, error) { return f.pending(path) }
+func (f *Set) Pending(path string) (*Pending, error) { return f.pending(path, nil) }
 
-func (f *Set) pending(path string) (*Pending, error) {
-	p := &Pending{set: f, record: record{path: path}}
+func (f *Set) pending(path string, b *Batch) (*Pending, error) {
+	p := &Pending{set: f, batch: b, record: record{path: path}}
 	s := &p.writer
 	*s = fileWriter{files: f, ctx: context.Background(), era: f.era.Add(1), narrow: true}
 	s.job, s.own.result = &s.own, &p.record
+	if b != nil {
+		s.part = &b.part
+	}
 	if err := f.enter(); err != nil {
 		s.refuse(retry.OpOpen, err)
 		return nil, p.record.err
@@ -77,10 +81,13 @@ func (f *Set) pending(path string) (*Pending, error) {
 	return p, nil
 }
 
+// unfinished is what Close discards: a Pending, or a Batch.
+type unfinished interface{ abandon() error }
+
 // forget takes what is finished from those that Close discards.
-func (f *Set) forget(p *Pending) {
+func (f *Set) forget(u unfinished) {
 	f.mu.Lock()
-	delete(f.unfinished, p)
+	delete(f.unfinished, u)
 	f.mu.Unlock()
 }
 
@@ -98,7 +105,7 @@ func (p *Pending) open() (op retry.Op, err error) {
 	if op, err := s.enterDir(s.name.dir); err != nil {
 		return op, err
 	}
-	s.syncMode = p.set.syncModeIn(nil, s.dir)
+	s.syncMode = p.set.syncModeIn(s.part, s.dir)
 	p.base = s.name.base
 	old, op, err := s.lookUp(&p.base) // it may go to the directory where a link leads
 	if err != nil {
@@ -266,7 +273,8 @@ func (p *Pending) Stat() (fs.FileInfo, error) {
 // Commit makes the file the one at its path, in one step, as [Set.WriteFile] does with
 // [Replace]: nil says that it is there whole and, unless the policy's Sync is never, durable
 // with its name. After an error the old file stays, but if the sync of the directory failed. Either
-// way the Pending is finished.
+// way the Pending is finished. One of a [Batch] is handed over, and [Batch.Commit] says what
+// became of it.
 func (p *Pending) Commit(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -282,28 +290,47 @@ func (p *Pending) Commit(ctx context.Context) error {
 	defer p.set.leave()
 	s := &p.writer
 	s.ctx, s.era, s.tries = ctx, p.set.era.Add(1), p.set.tries(p.record.path)
-	p.set.turns.Join(keyed.Key{Path: s.name.path}, &s.ticket)
-	op, err := retry.OpRename, p.set.turns.Await(ctx, &s.ticket)
-	if err == nil {
-		op, err = p.commitLocked()
+	if p.batch != nil {
+		return p.batch.took(p.record.path, func() *record {
+			if !p.batch.leavesRename(&s.own) {
+				p.finishInTurnLocked()
+			} else if op, err := p.commitLocked(); err != nil {
+				p.failLocked(op, err)
+			}
+			return &p.record
+		})
 	}
-	p.set.turns.Leave(&s.ticket)
-	if err != nil {
-		s.refuse(op, err)
-	}
-	if !p.done {
-		if err := p.discardLocked(); err != nil && p.record.err != nil {
-			p.record.err.Err = stillThere(p.record.err.Err, err, p.own.name)
-		}
-	}
+	p.finishInTurnLocked()
 	if p.record.err != nil {
-		p.record.err.Attempts = max(1, s.tries.Attempts())
 		return p.record.err
 	}
 	return nil
 }
 
-// commitLocked ends the file in its turn, and renames it. If it returns an error before the file is closed, p is not done.
+// finishInTurnLocked ends the file and renames it, after other calls with its path.
+func (p *Pending) finishInTurnLocked() {
+	s := &p.writer
+	p.set.turns.Join(keyed.Key{Path: s.name.path}, &s.ticket)
+	defer p.set.turns.Leave(&s.ticket)
+	op, err := retry.OpRename, p.set.turns.Await(s.ctx, &s.ticket)
+	if err == nil {
+		op, err = p.commitLocked()
+	}
+	if err != nil {
+		p.failLocked(op, err)
+	}
+}
+
+// failLocked sets the result of a file that was not renamed, and removes it if it is there.
+func (p *Pending) failLocked(op retry.Op, err error) {
+	if !p.done {
+		err = stillThere(err, p.discardLocked(), p.own.name)
+	}
+	p.writer.refuse(op, err)
+	p.record.err.Attempts = p.writer.tries.Attempts()
+}
+
+// commitLocked ends the file in its turn, and renames it, or leaves that to the batch. If it returns an error before the file is closed, p is not done.
 func (p *Pending) commitLocked() (op retry.Op, err error) {
 	s := &p.writer
 	if err := context.Cause(s.ctx); err != nil {
@@ -325,11 +352,15 @@ func (p *Pending) commitLocked() (op retry.Op, err error) {
 	if err != nil {
 		now = sys.Stat{} // none is there; another failure is the rename's too
 	}
-	p.done = true
-	p.set.forget(p)
+	p.endLocked()
 	if op, err := s.endTemporary(p.own); err != nil {
 		p.set.marks.GiveBack(p.mark)
 		return op, err
+	}
+	if s.later != nil {
+		s.later.base, s.later.temporary, s.later.mark, s.later.old = p.base, p.own.name, p.mark, now
+		s.part.renameLater(s.later, s.dir, s.syncMode)
+		return "", nil
 	}
 	s.renameNow(p.own.name, p.base, now)
 	p.set.marks.GiveBack(p.mark)
@@ -380,8 +411,7 @@ const opRemove retry.Op = "remove"
 
 // discardLocked closes the temporary file and removes it.
 func (p *Pending) discardLocked() error {
-	p.done = true
-	p.set.forget(p)
+	p.endLocked()
 	p.set.disk.Close(p.own.fd) // it is removed
 	defer p.set.marks.GiveBack(p.mark)
 	s := &p.writer
@@ -395,6 +425,15 @@ func (p *Pending) discardLocked() error {
 		return err
 	}
 	return p.set.discard(s.dir.Fd, p.own.name)
+}
+
+// endLocked notes that nothing more is written.
+func (p *Pending) endLocked() {
+	p.done = true
+	p.set.forget(p)
+	if p.batch != nil {
+		p.batch.open.Add(-1)
+	}
 }
 
 // usableLocked returns why nothing more can be done with the file, or nil.
