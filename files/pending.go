@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -50,7 +51,8 @@ type Pending struct {
 //
 // What [Replace] says of permissions, owners, attributes and links holds: the old file's are
 // kept, and those of a new file are Options.Perm before umask. A Set discards at Close what
-// is not committed.
+// is not committed. A path that is not there or not permitted is a *fs.PathError, all other
+// errors of a Pending are an [Error].
 func (f *Set) Pending(path string) (*Pending, error) { return f.pending(path, nil) }
 
 func (f *Set) pending(path string, b *Batch) (*Pending, error) {
@@ -73,7 +75,7 @@ func (f *Set) pending(path string, b *Batch) (*Pending, error) {
 	s.tries = f.tries(path)
 	if op, err := p.open(); err != nil {
 		s.refuse(op, err)
-		return nil, p.record.err
+		return nil, asPathError(p.record.err)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -450,6 +452,16 @@ func (p *Pending) errorOf(op retry.Op, err error, attempts int) *Error {
 	return &Error{Path: p.record.path, Op: string(op), Attempts: attempts, Outcome: holdfast.OutcomeUntouched, Err: err}
 }
 
+// asPathError returns the error of a call that changed nothing as os.IsNotExist, os.IsExist and
+// os.IsPermission know it, if it is one of these and says no more than the system did.
+func asPathError(err *Error) error {
+	var number syscall.Errno
+	if errors.As(err, &number) && err.Err.Error() == number.Error() && (os.IsNotExist(number) || os.IsExist(number) || os.IsPermission(number)) {
+		return &fs.PathError{Op: err.Op, Path: err.Path, Err: number}
+	}
+	return err
+}
+
 type fileInfo struct {
 	name string
 	is   sys.FileStat
@@ -476,7 +488,10 @@ func (i fileInfo) Mode() fs.FileMode {
 // existing file keeps its permissions; perm is that of a new one, before umask. A program with many files uses a [Set].
 func WriteFile(path string, data []byte, perm fs.FileMode) error {
 	return withSetOf(perm, func(f *Set) error {
-		_, err := f.WriteFile(context.Background(), path, data, Replace)
+		r, err := f.WriteFile(context.Background(), path, data, Replace)
+		if err != nil && r.Outcome == holdfast.OutcomeUntouched {
+			return asPathError(err.(*Error))
+		}
 		return err
 	})
 }
@@ -506,5 +521,9 @@ func withSetOf(perm fs.FileMode, do func(*Set) error) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(do(f), f.Close())
+	failed := do(f)
+	if err := f.Close(); failed == nil {
+		return err
+	}
+	return failed // Close has no other: nothing was appended
 }

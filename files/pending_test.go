@@ -213,6 +213,23 @@ func TestPendingKeepsTheOldFileWholeAtEachFault(t *testing.T) {
 	}
 }
 
+func TestErrorsAreAsOfPackageOs(t *testing.T) {
+	dir := t.TempDir()
+	set, _ := files.New(files.Options{Policy: holdfast.Durable()})
+	defer set.Close()
+	b := set.Begin()
+	defer b.Discard()
+	path := filepath.Join(dir, "none", "file")
+	_, pending := set.Pending(path)
+	_, created := b.Create(path)
+	for i, err := range []error{pending, created, files.WriteFile(path, nil, 0o644),
+		files.WriteFileFunc(path, 0o644, func(io.Writer) error { return nil })} {
+		if !os.IsNotExist(err) || !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), path) {
+			t.Errorf("%d: %T %v", i, err, err)
+		}
+	}
+}
+
 func TestWriteFileFuncKeepsTheOldFileIfItFails(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "file")

@@ -312,7 +312,8 @@ func (r Result) MarshalJSON() ([]byte, error) {
 	}{r.Path, r.Bytes, r.Elapsed.Nanoseconds(), r.Attempts, r.Outcome, r.Durable(), r.NoJournal, r.Stripped, text})
 }
 
-// An Error says what failed, for what file, and where.
+// An Error says what failed, for what file, and where. Ask errors.Is for the cause:
+// os.IsNotExist and its like know only the errors of package os.
 type Error struct {
 	Path     string
 	Op       string           // such as open, write, sync, close, rename
