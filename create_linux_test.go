@@ -347,7 +347,7 @@ func (v *failingVolume) fail(yes bool) {
 	}
 }
 
-// after returns the directory in which there is what a power cut leaves now.
+// after returns a directory with the files that a power cut would leave now.
 func (v *failingVolume) after() string {
 	v.t.Helper()
 	cut, dir := v.image+".cut", v.t.TempDir()

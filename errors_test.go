@@ -306,7 +306,7 @@ func TestWriteOfNothingIsAnError(t *testing.T) {
 	}, fault.Fault{Op: fault.Write})
 }
 
-// A fullFile takes so many bytes more.
+// A fullFile has room for left more bytes; then it returns ENOSPC.
 type fullFile struct{ left int }
 
 func (f *fullFile) Write(p []byte) (n int, err error) {

@@ -290,7 +290,7 @@ func (e *execution) take(s step) {
 	s.do()
 }
 
-// A step is what may happen next.
+// A step is one of the events that may happen next.
 type step struct {
 	name string
 	do   func()

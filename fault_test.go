@@ -445,7 +445,7 @@ type call struct {
 	offset     int64 // Enqueue: the end it returned; WaitDurable: what it waits for
 }
 
-// A mark is what the watermarks and the file said at one tick.
+// A mark has the watermarks and the file's state at one tick.
 type mark struct {
 	tick                      int64
 	at                        time.Duration
@@ -461,7 +461,7 @@ type event struct {
 	fault.Call
 }
 
-// A cut is what a power cut leaves at a tick.
+// A cut is a file's image after a power cut at a tick.
 type cut struct {
 	tick   int64
 	stable int64

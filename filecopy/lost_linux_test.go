@@ -26,7 +26,7 @@ func TestNothingIsDurableBelowADirectoryThatLostAName(t *testing.T) {
 	must(t, os.MkdirAll(dir+"/from/sub/deeper", 0o755))
 	must(t, os.WriteFile(dir+"/from/sub/deeper/file", []byte("text"), 0o644))
 	must(t, os.Mkdir(dir+"/to", 0o755))
-	d := &forgetfulDisk{nth: 1} // the first name is that of sub
+	d := &forgetfulDisk{nth: 1} // the first name is sub
 	o := Options{Policy: holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncEach}}, KeepGoing: true, Workers: 1}
 	o.Each = func(r Result) {
 		if r.Durable || r.Outcome != holdfast.OutcomeUncertain || !errors.Is(r.Err, syscall.EIO) {

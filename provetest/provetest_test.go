@@ -88,7 +88,10 @@ func TestValuesThatMayBeThere(t *testing.T) {
 		{one + "ack \"k\" \"2", "1", ""}, // cut off
 		{"begin \"k\" \"1\"\n" + begunTwo + "ack \"k\" \"1\"\nack \"k\" \"2\"\n", "1", ""}, // at the same time
 		{"begin \"k\" \"1\"\n" + begunTwo + "ack \"k\" \"1\"\nack \"k\" \"2\"\n", "", `lost: key "k": value "2" was acknowledged, and none is there`},
-		{"begin \"k\" \"1\"\n" + two, "1", ""}, // it came late
+		{"begin \"k\" \"1\"\n" + two, "1", ""},                    // it came late
+		{"begin \"k\" \"1\"\nlife\n" + two, "1", lost2},           // its process had ended before
+		{"begin \"k\" \"1\"\nlife\nack \"k\" \"1\"\n", "", lost1}, // found, and promised
+		{one + "life\nack \"k\" \"1\"\n", "1", ""},
 		{one + "begin \"k\" \"\"\nack \"k\" \"\"\n", "", ""},
 		{one + "begin \"k\" \"\"\nack \"k\" \"\"\n", "1", `lost: key "k": value "" was acknowledged, and the older "1" is there`},
 		{"ack \"k\" \"1\"\n", "1", `key "k": value "1" was acknowledged, and not begun`},

@@ -114,7 +114,8 @@ func do(steps ...func() error) error {
 func replaced(name string, step func(dir string, n int, wrong bool) error) way {
 	return way{name: name,
 		open: func(dir string, wrong bool) (func(int) error, error) {
-			return func(n int) error { return step(dir, n, wrong) }, nil
+			// A kill may have left names that no sync has kept: what they hide must not be written over before.
+			return func(n int) error { return step(dir, n, wrong) }, syncDir(dir)
 		},
 		read: func(dir string) (most int, err error) {
 			entries, err := os.ReadDir(dir)

@@ -125,7 +125,7 @@ func BenchmarkReadBlocks(b *testing.B) {
 	b.Run("cold", func(b *testing.B) { benchmarkRead(b, true, arms) })
 }
 
-// crcOfReads reads by Reads of so many bytes.
+// crcOfReads reads by Reads of size bytes.
 func crcOfReads(size int, open func(*os.File) io.Reader) func(*testing.B, *os.File) uint32 {
 	return func(b *testing.B, f *os.File) (sum uint32) {
 		r, p := open(f), make([]byte, size)

@@ -95,9 +95,9 @@ func (l *Log) acceptLocked(records [][]byte) (last uint64, err error) {
 	if len(records) == 0 {
 		return 0, errors.New("wal: no record was given to append")
 	}
-	size, most := frameSize(bodySize(records)), int64(l.opts.SegmentSize)-headerSize
+	size, most := frameSize(bodySize(records)), int64(largest-headerSize)
 	if size > most {
-		return 0, fmt.Errorf("wal: %d records take %d bytes, and a segment has room for %d; use smaller batches, or a larger SegmentSize", len(records), size, most)
+		return 0, fmt.Errorf("wal: %d records take %d bytes, and the largest segment has room for %d; use smaller batches", len(records), size, most)
 	}
 	for waits := int64(1); ; {
 		if err := l.refusalLocked(); err != nil {

@@ -129,6 +129,9 @@ func (l *Log) lead(b *batch) error {
 func (l *Log) takeLocked(b *batch) {
 	b.index = l.last
 	l.out, l.pending, l.written = l.pending, l.out[:0], 0
+	if cap(l.pending) > max(l.limit, int(l.opts.SegmentSize)) { // of a batch that had a segment of its own
+		l.pending = nil
+	}
 	l.flushTimer.Set(false) // the next record starts it
 	if b.sync {
 		l.syncTimer.Set(false)
@@ -144,7 +147,7 @@ func (l *Log) writeOut(durably bool, low uint64) error {
 		rest := l.out[l.written:]
 		n := fit(rest, int64(s.size)-s.end)
 		if n == 0 {
-			if err := l.rotate(binary.LittleEndian.Uint64(rest[16:]), low); err != nil {
+			if err := l.rotate(rest, low); err != nil {
 				return err
 			}
 			continue
@@ -304,14 +307,16 @@ func (l *Log) syncSegment(s *segment) error {
 }
 
 // rotate begins a segment with the record first. Only the leader calls it.
-func (l *Log) rotate(first, low uint64) error {
+func (l *Log) rotate(frames []byte, low uint64) error {
 	old := l.head
 	if old.synced < old.end {
 		if err := l.syncSegment(old); err != nil {
 			return err
 		}
 	}
-	s, err := l.begin(first, min(low, first))
+	first := binary.LittleEndian.Uint64(frames[16:])
+	room := (frameSize(int(binary.LittleEndian.Uint32(frames[4:]))) + headerSize - 1) / headerSize * headerSize
+	s, err := l.begin(first, min(low, first), max(int64(l.opts.SegmentSize), headerSize+room))
 	if err != nil {
 		return err
 	}
@@ -347,6 +352,6 @@ func (l *Log) prepareInBackground(roomAlone bool) {
 	l.spare.Lock()
 	defer l.spare.Unlock()
 	if _, err := l.disk.Stat(l.dir.fd, plainName(spareFile)); errors.Is(err, os.ErrNotExist) {
-		_ = l.prepare(roomAlone)
+		_ = l.prepare(int64(l.opts.SegmentSize), roomAlone)
 	}
 }

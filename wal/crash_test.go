@@ -3,7 +3,11 @@
 package wal
 
 import (
+	"bytes"
+	"maps"
+	"math/rand/v2"
 	"slices"
+	"syscall"
 	"testing"
 
 	"github.com/holdfast-go/holdfast"
@@ -48,6 +52,116 @@ func TestLogKeepsThePromises(t *testing.T) {
 				Lacks:      lacks,
 			})
 		})
+	}
+}
+
+// TestWhatOpenFoundIsDurable, also if only the page cache has it: the program was killed, or a sync has failed. Then the
+// power is cut. Close that returns nil promises the same, and that damage of the last batch is noticed.
+func TestWhatOpenFoundIsDurable(t *testing.T) {
+	lazy := holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncClose}}
+	for _, size := range []holdfast.Size{leastSegment, 32 * holdfast.KiB, 128 * holdfast.KiB} {
+		for _, end := range []string{"kill", "failed sync", "close"} {
+			d := newDisk(t, nil)
+			l, _, err := open(d, "/log", Options{Policy: lazy, SegmentSize: size})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want [][]byte
+			for l.head.end < int64(size)*3/4 || l.head.epoch < 2 {
+				want = append(want, bytes.Repeat([]byte{byte(len(want))}, 700))
+				if _, err := l.Append(want[len(want)-1]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			second := l
+			switch end {
+			case "close":
+				if err := l.Close(); err != nil {
+					t.Fatal(err)
+				}
+			case "failed sync":
+				d.Add(fault.DiskFault{Op: fault.DiskDatasync, Path: segmentName(l.head.epoch), Err: syscall.EIO})
+				if err := l.Wait(background, l.Last()); err == nil {
+					t.Fatal("the sync has not failed")
+				}
+				if err := l.Close(); err == nil {
+					t.Fatal("Close has not returned the failed sync")
+				}
+				d.Mend()
+			case "kill":
+				if err := l.dir.close(); err != nil { // which unlocks it
+					t.Fatal(err)
+				}
+				l.dir.fd, l.dir.lock = -1, -1
+			}
+			if end != "close" {
+				var found Recovery
+				if second, found, err = open(d, "/log", Options{Policy: lazy, SegmentSize: size}); err != nil || found.Last != uint64(len(want)) {
+					t.Fatal(size, end, found, err)
+				}
+			}
+			for seed := range uint64(12) {
+				image := d.PowerCut(rand.New(rand.NewPCG(seed, 1)))
+				after, found, err := open(newDisk(t, image), "/log", small)
+				if err != nil {
+					t.Fatal(size, end, err)
+				}
+				got, err := recordsOf(after, found.First)
+				if err != nil || !slices.EqualFunc(got, want, bytes.Equal) {
+					t.Errorf("segments of %v, %s: %d of %d records after a power cut, %v", size, end, len(got), len(want), err)
+				}
+				after.Close()
+				if end == "close" {
+					name := "/log/" + segmentName(l.head.epoch)
+					for _, from := range []int64{l.head.end - 300, (l.head.end - 1) &^ 511} { // the last record, and the last block
+						changed := maps.Clone(image.Files)
+						changed[name] = bytes.Clone(image.Files[name])
+						clear(changed[name][from : from+200])
+						if found, _, err := reopen(t, changed); err == nil {
+							t.Errorf("segments of %v: damage at %d of %d is not noticed: %+v", size, from, l.head.end, found)
+						}
+					}
+				}
+			}
+			second.Close()
+			l.Close()
+		}
+	}
+}
+
+// TestACutAtASegmentsFirstRecordIsDurable, and so is what is appended behind it.
+func TestACutAtASegmentsFirstRecordIsDurable(t *testing.T) {
+	for _, size := range []holdfast.Size{leastSegment, 32 * holdfast.KiB} {
+		d := newDisk(t, nil)
+		l, _, err := open(d, "/log", Options{Policy: holdfast.Durable(), SegmentSize: size})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for l.head.epoch < 4 {
+			if _, err := l.Append(bytes.Repeat([]byte("old"), 300)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		cut := l.segments[2].first
+		if err := l.TruncateAfter(cut - 1); err != nil {
+			t.Fatal(err)
+		}
+		for round, want := range []uint64{cut - 1, cut} {
+			for seed := range uint64(12) {
+				after, found, err := open(newDisk(t, d.PowerCut(rand.New(rand.NewPCG(seed, 1)))), "/log", small)
+				if err != nil || found.Last != want {
+					t.Fatalf("segments of %v, %d: %+v, %v; want the last %d", size, round, found, err, want)
+				}
+				if data, err := after.Read(found.Last); err != nil || (string(data) == "new") != (round == 1) {
+					t.Errorf("the last is %.9q, %v", data, err)
+				}
+				after.Close()
+			}
+			if _, err := l.Append([]byte("new")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		l.Close()
 	}
 }
 

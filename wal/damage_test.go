@@ -460,6 +460,7 @@ func FuzzSegments(f *testing.F) {
 	f.Add(uint8(4), uint16(headerSize), make([]byte, 100), false)
 	f.Add(uint8(1), uint16(0), []byte("hfastwal"), true)
 	f.Add(uint8(2), uint16(headerSize+8), []byte{2}, true)
+	f.Add(uint8(0), uint16(0), []byte("0"), true) // a file in front of the first segment
 	f.Add(uint8(4), uint16(headerSize+1000), files["/log/"+segmentName(4)][headerSize:headerSize+600], false)
 	f.Fuzz(func(t *testing.T, epoch uint8, at uint16, data []byte, cut bool) {
 		name := "/log/" + segmentName(uint64(epoch))

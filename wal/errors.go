@@ -12,7 +12,8 @@ var (
 	// waiting when Close began. errors.Is(ErrClosed, os.ErrClosed) is true.
 	ErrClosed error = sys.Closed("wal: log is closed")
 
-	// ErrLocked is returned by Open and Scan if the log is open, in this or another process.
+	// ErrLocked is returned by Open and Scan if the log is open, in this or another process; ScanOpen
+	// reads such a log.
 	// Systems without flock(2) don't notice it.
 	ErrLocked = errors.New("wal: the log is open elsewhere; close it there first")
 

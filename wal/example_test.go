@@ -1,6 +1,8 @@
 package wal_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"log"
 	"os"
@@ -69,4 +71,44 @@ func ExampleLog_FirstWithin() {
 	}
 	fmt.Println(l.First(), l.Last())
 	// Output: 1 2
+}
+
+// A reader follows the log while others append to it. It ends when ctx does: that is no failure.
+func ExampleLog_Follow() {
+	dir, err := os.MkdirTemp("", "wal")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	l, _, err := wal.Open(dir, wal.Options{Policy: holdfast.Durable()})
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	go func() {
+		for n := range 3 {
+			if _, err := l.Append(fmt.Appendf(nil, "order %d", n)); err != nil {
+				log.Fatal(err)
+			}
+		}
+	}()
+	for r, err := range l.Follow(ctx, 1) {
+		if errors.Is(err, context.Canceled) {
+			break
+		} else if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Printf("%d: %s\n", r.Index, r.Data)
+		if r.Index == 3 {
+			stop()
+		}
+	}
+	if err := l.Close(); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// 1: order 0
+	// 2: order 1
+	// 3: order 2
 }

@@ -7,11 +7,13 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/crash/fault"
 	"github.com/holdfast-go/holdfast/internal/waltest"
 )
 
@@ -63,5 +65,23 @@ func TestTheFormatIsThatOfTheDocs(t *testing.T) {
 		if last := n == len(names)-1; last != (number(b[1024:]) != 0) || last == (number(b[512:]) != 0) {
 			t.Errorf("%s: the note %x, the seal %x", name, b[1024:1040], b[512:520])
 		}
+	}
+}
+
+// TestOpenSealsWhatACrashHasLeft between the beginning of a segment and its seal: else its loss is not noticed.
+func TestOpenSealsWhatACrashHasLeft(t *testing.T) {
+	files, _ := aLog(t, false)
+	third, fourth := "/log/"+segmentName(3), "/log/"+segmentName(4)
+	seal := bytes.Clone(files[third][sealAt : sealAt+headerUsed])
+	clear(files[third][sealAt : sealAt+headerUsed])
+	d := newDisk(t, &fault.Image{Files: files})
+	l, _, err := open(d, "/log", small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	after := d.PowerCut(rand.New(rand.NewPCG(1, 1))).Files
+	if got := after[third][sealAt : sealAt+headerUsed]; !bytes.Equal(got, seal) || !bytes.Equal(got, files[fourth][:headerUsed]) {
+		t.Errorf("the seal is %x, want %x", got, seal)
 	}
 }

@@ -116,7 +116,7 @@ func (f *frame) decode(b []byte, k secret, at, size int64) (body int, ok bool) {
 	f.count = binary.LittleEndian.Uint32(b[12:])
 	f.index = binary.LittleEndian.Uint64(b[16:])
 	f.durable = binary.LittleEndian.Uint32(b[24:])
-	if length > mostSegment || at+frameSize(int(length)) > size || int64(f.durable) > at || f.durable < headerSize ||
+	if length > largest || at+frameSize(int(length)) > size || int64(f.durable) > at || f.durable < headerSize ||
 		f.index == 0 || f.index+uint64(f.count) < f.index {
 		return 0, false
 	}

@@ -80,6 +80,7 @@ type model struct {
 	reset   uint64          // a truncation is under way that leaves the log empty, to go on with this index
 	ordered map[string]bool // what the judges have seen, to count that they differ
 	batches int
+	large   bool // some records are larger than a segment
 }
 
 func newModel(t testing.TB) *model { return &model{t: t, first: 1, ordered: map[string]bool{}} }
@@ -221,11 +222,20 @@ func batchOf(r *rand.Rand, n *int) (records [][]byte) {
 	return records
 }
 
+// batchOf may return a record that is larger than a segment.
+func (m *model) batchOf(r *rand.Rand, n *int) (records [][]byte) {
+	records = batchOf(r, n)
+	if m.large && r.IntN(20) == 0 {
+		records[0] = append(records[0], make([]byte, leastSegment/2+r.IntN(2*leastSegment))...)
+	}
+	return records
+}
+
 // step makes one random call, and enters it into the model.
 func (m *model) step(l *Log, r *rand.Rand, n *int) error {
 	switch r.IntN(12) {
 	case 0, 1, 2:
-		batch := batchOf(r, n)
+		batch := m.batchOf(r, n)
 		m.accept(batch)
 		last, err := l.Enqueue(batch...)
 		if last != m.last() && err == nil {
@@ -276,7 +286,7 @@ func (m *model) step(l *Log, r *rand.Rand, n *int) error {
 		}
 		return err
 	default:
-		batch := batchOf(r, n)
+		batch := m.batchOf(r, n)
 		m.accept(batch)
 		last, err := l.Append(batch...)
 		if err != nil {
@@ -333,6 +343,7 @@ func crashes(t *testing.T, p holdfast.Policy, under func(*fault.Disk) disk, seed
 	cuts := rand.New(rand.NewPCG(seed, 8)) // the watch function's
 	ends := rand.New(rand.NewPCG(seed, 9))
 	m := newModel(t)
+	m.large = true
 	watched := func(d *fault.Disk) func(fault.DiskCall) {
 		var mu sync.Mutex
 		return func(c fault.DiskCall) {
@@ -350,10 +361,10 @@ func crashes(t *testing.T, p holdfast.Policy, under func(*fault.Disk) disk, seed
 			}
 		}
 	}
-	o := Options{Policy: p, SegmentSize: leastSegment}
 	var image *fault.Image
 	n := 0
 	for generation := range 3 {
+		o := Options{Policy: p, SegmentSize: leastSegment << (2 * generation)} // 8, 32 and 128 KiB
 		d := newDisk(t, image)
 		d.Watch(watched(d))
 		l, found, err := open(under(d), "/log", o)

@@ -185,3 +185,28 @@ func TestReadOfALargeBatchChecksItOnce(t *testing.T) {
 		t.Errorf("%d bytes were read of a batch", d.read)
 	}
 }
+
+// TestAKeptReaderSeesACut: what is appended behind a cut has the indices of what it has read.
+func TestAKeptReaderSeesACut(t *testing.T) {
+	d := newDisk(t, nil)
+	l, _, err := open(d, "/log", small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for _, what := range []string{"first", "second", "third"} {
+		for i := l.Last(); i < 10; i++ {
+			if _, err := l.Append([]byte(what)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, i := range []uint64{10, 8, 6, 4} { // each by a reader of its own, which the next round takes for the same
+			if got, err := l.Read(i); err != nil || string(got) != what && i > 5 {
+				t.Errorf("Read(%d) = %q, %v; want %q", i, got, err, what)
+			}
+		}
+		if err := l.TruncateAfter(5); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

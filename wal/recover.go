@@ -103,8 +103,8 @@ func load(dir *directory, segments []*found, from uint64, each recordFunc) (st d
 			return st, err
 		}
 		low, counted = w.low, st.Recovery
-		for last > 0 && live[1].known && live[1].first <= low {
-			if live[0].known && !live[0].missing {
+		for last > 0 && live[0].known && live[1].known && live[1].first <= low {
+			if !live[0].missing {
 				st.void = append(st.void, live[0].segment)
 			}
 			live, last = live[1:], last-1
@@ -502,7 +502,7 @@ func (l *Log) recover(path string) (found Recovery, err error) {
 			return found, fmt.Errorf("wal: %w", err)
 		}
 		st.First, last = 1, 0
-		s, err := l.begin(1, 1)
+		s, err := l.begin(1, 1, int64(l.opts.SegmentSize))
 		if err != nil {
 			return found, err
 		}
@@ -549,7 +549,7 @@ func (l *Log) continueIn(st *dirState, head *segment) (err error) {
 	if !st.tail.dirty && head.end > headerSize {
 		return nil
 	}
-	s, err := l.begin(max(head.next, st.First), st.First)
+	s, err := l.begin(max(head.next, st.First), st.First, int64(l.opts.SegmentSize))
 	if err != nil {
 		return err
 	}
@@ -659,13 +659,13 @@ func (h *header) decode(b []byte) string {
 	h.epoch = binary.LittleEndian.Uint64(b[32:])
 	h.first = binary.LittleEndian.Uint64(b[40:])
 	h.low = binary.LittleEndian.Uint64(b[48:])
-	if sec := binary.LittleEndian.Uint32(b[56:]); sec > 0 {
-		h.begun = time.Unix(int64(sec), 0)
+	if h.stamp = binary.LittleEndian.Uint32(b[56:]); h.stamp > 0 {
+		h.begun = time.Unix(int64(h.stamp), 0)
 	}
 	copy(h.key[:], b[64:])
 	h.prior.epoch = binary.LittleEndian.Uint64(b[72:])
 	copy(h.prior.key[:], b[80:])
-	if h.size < leastSegment || h.size > mostSegment || h.epoch == 0 || h.first == 0 || h.low > h.first {
+	if h.size < leastSegment || h.size > largest || h.epoch == 0 || h.first == 0 || h.low > h.first {
 		return "its header has impossible values"
 	}
 	return ""

@@ -91,7 +91,7 @@ func (l *Log) repair(segments []*found) (aside []string, err error) {
 			return nil, fmt.Errorf("wal: mend %s: %w", filepath.Join(l.dir.path, s.name), err)
 		}
 	}
-	s, err := l.begin(keep.next, min(low, keep.next))
+	s, err := l.begin(keep.next, min(low, keep.next), int64(l.opts.SegmentSize))
 	if err != nil {
 		return nil, err
 	}

@@ -40,6 +40,7 @@ type header struct {
 	// begun is the time at which the segment began: the last record of the segment before it was
 	// appended no later. It is zero if not known.
 	begun time.Time
+	stamp uint32  // begun, as it stands in the header
 	key   [8]byte // the segment's, random: see secret
 	prior link    // the segment whose records end where this one's begin; zero: none
 }
@@ -61,9 +62,7 @@ func (h *header) encode() []byte {
 	binary.LittleEndian.PutUint64(b[32:], h.epoch)
 	binary.LittleEndian.PutUint64(b[40:], h.first)
 	binary.LittleEndian.PutUint64(b[48:], h.low)
-	if sec := h.begun.Unix() + 1; sec > 0 && sec <= math.MaxUint32 { // rounded up: no record seems older than it is
-		binary.LittleEndian.PutUint32(b[56:], uint32(sec))
-	}
+	binary.LittleEndian.PutUint32(b[56:], h.stamp)
 	copy(b[64:], h.key[:])
 	binary.LittleEndian.PutUint64(b[72:], h.prior.epoch)
 	copy(b[80:], h.prior.key[:])
@@ -202,10 +201,10 @@ const (
 	groundPause = 20 * time.Millisecond
 )
 
-// prepare makes the spare file: full size, full of zeros and synced. So a write to it changes no
+// prepare makes the spare file: its full size, full of zeros and synced. So a write to it changes no
 // metadata, which makes its sync cheap, and never finds the disk full. With roomAlone it only
 // allocates the size, where the system can: see roomAloneLocked.
-func (l *Log) prepare(roomAlone bool) (err error) {
+func (l *Log) prepare(size int64, roomAlone bool) (err error) {
 	defer func() {
 		if err != nil {
 			_ = l.disk.Remove(l.dir.fd, plainName(spareMaking)) // the next call begins anew
@@ -227,7 +226,7 @@ func (l *Log) prepare(roomAlone bool) (err error) {
 			l.disk.Close(fd)
 		}
 	}()
-	size, at := int64(l.opts.SegmentSize), int64(0)
+	at := int64(0)
 	// If it fails, writing zeros finds the same error, or works.
 	if d, ok := l.disk.(vfs.Allocator); roomAlone && ok && d.Allocate(fd, 0, size, true) == nil {
 		at = size
@@ -277,7 +276,7 @@ func (l *Log) writeZeros(fd int, size int64) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.zeros == 0 || took < l.zeros {
+	if size == int64(l.opts.SegmentSize) && (l.zeros == 0 || took < l.zeros) {
 		l.zeros = took
 	}
 	return nil
@@ -315,17 +314,17 @@ func (l *Log) hurryZeros() {
 // syncs, and of writing the same number of zeros at the best speed seen. On ext4 and xfs, with a
 // journal and without, allocation was faster if the syncs took less than 1.1 to 1.7 times as long.
 func (l *Log) roomAloneLocked(s *segment) bool {
-	zeros := float64(l.zeros) * float64(s.end-headerSize) / float64(s.size)
+	zeros := float64(l.zeros) * float64(s.end-headerSize) / float64(l.opts.SegmentSize)
 	return float64(s.took) <= 1.5*zeros
 }
 
 // openSpare opens the spare file, or makes it if there is none of the right size. A recycled
 // segment is not used if its permissions are wider than a new file's.
-func (l *Log) openSpare() (fd int, err error) {
+func (l *Log) openSpare(size int64) (fd int, err error) {
 	for made := false; ; made = true {
 		fd, is, err := l.dir.open(spareFile, os.O_RDWR, 0)
 		if err == nil {
-			if is.Size == int64(l.opts.SegmentSize) && is.Mode&vfs.PermMask&^(uint32(l.opts.Perm)|l.given) == 0 {
+			if is.Size == size && is.Mode&vfs.PermMask&^(uint32(l.opts.Perm)|l.given) == 0 {
 				return fd, nil
 			}
 			l.disk.Close(fd)
@@ -335,28 +334,32 @@ func (l *Log) openSpare() (fd int, err error) {
 		} else if !errors.Is(err, os.ErrNotExist) || made {
 			return -1, l.problem("open", spareFile, false, err)
 		}
-		if err := l.prepare(false); err != nil {
+		// A large batch is not written twice.
+		if err := l.prepare(size, size > int64(l.opts.SegmentSize)); err != nil {
 			return -1, l.problem("prepare", spareFile, false, err)
 		}
 	}
 }
 
-// begin turns the spare file into a segment whose records begin at first. On nil the segment is
+// begin turns the spare file into a segment of a size, whose records begin at first. On nil the segment is
 // durable. All earlier records must be durable already: the new segment says so. Only the leader
 // calls it.
-func (l *Log) begin(first, low uint64) (s *segment, err error) {
+func (l *Log) begin(first, low uint64, size int64) (s *segment, err error) {
 	l.wanted.Add(1)
 	defer l.wanted.Add(-1)
 	l.hurryZeros()
 	l.spare.Lock()
 	defer l.spare.Unlock()
-	fd, err := l.openSpare()
+	fd, err := l.openSpare(size)
 	if err != nil {
 		return nil, err
 	}
 	before := l.pinBefore(first)
 	defer l.unpin(before)
-	h := header{id: l.id, size: uint32(l.opts.SegmentSize), epoch: l.epoch + 1, first: first, low: low, begun: time.Now()}
+	h := header{id: l.id, size: uint32(size), epoch: l.epoch + 1, first: first, low: low, begun: time.Now()}
+	if sec := h.begun.Unix() + 1; sec > 0 && sec <= math.MaxUint32 { // rounded up: no record seems older than it is
+		h.stamp = uint32(sec)
+	}
 	if before != nil {
 		h.prior = before.link()
 	}

@@ -142,7 +142,7 @@ func (l *Log) cutLocked(next, low uint64) error {
 	var failed error // only the cut failed: the other calls of the batch succeed
 	err := l.moveLocked(batch{sync: true, cut: func() {
 		l.mu.Unlock()
-		s, err := l.begin(next, low)
+		s, err := l.begin(next, low, int64(l.opts.SegmentSize))
 		l.mu.Lock()
 		if failed = err; err != nil {
 			return

@@ -7,9 +7,9 @@
 // the log's beginning and [Log.TruncateAfter] at its end.
 //
 // Three things are not promised. Damage in the last batch may be mistaken for a torn end, if the
-// log was not closed after it. The checksums don't stop an attacker. A record that is accepted but
-// not yet synced may be lost, if the policy does not wait. docs/wal.md has the format and the
-// reasons.
+// log was not closed after it. The checksums don't stop an attacker who can read the files. A
+// record that is accepted but not yet synced may be lost, if the policy does not wait. docs/wal.md
+// has the format and the reasons.
 package wal
 
 import (
@@ -45,8 +45,8 @@ type Options struct {
 	Policy holdfast.Policy
 
 	// SegmentSize is the size of new files; 0 is 16 MiB. It is a multiple of 4 KiB between 8 KiB
-	// and 256 MiB. A batch must fit into a segment. The log also has one spare file, prepared for
-	// the next segment.
+	// and 256 MiB. A larger batch has a segment of its own size, up to 1 GiB. The log also has one
+	// spare file, prepared for the next segment.
 	SegmentSize holdfast.Size
 
 	// Perm is the permissions of new files, before umask; 0 is 0666. Users who may read them may
@@ -72,6 +72,9 @@ const (
 	leastSegment   = 2 * headerSize
 	defaultPerm    = 0o666
 	mostSegment    = 256 << 20
+
+	// largest is the size of the largest file: a batch that is larger than a segment has one of its own.
+	largest = 1 << 30
 
 	// groupBuffer is the least buffer under sync=group and sync=each. Records gather in it while a
 	// sync runs; a crash loses none that Append has returned.

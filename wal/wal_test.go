@@ -160,8 +160,8 @@ func TestRefusals(t *testing.T) {
 	l, _ := mustOpen(t, filepath.Join(dir, "log"), small)
 	_, err = l.Append()
 	check("no record", err)
-	_, err = l.Append(make([]byte, leastSegment-headerSize-35))
-	check("use smaller batches, or a larger SegmentSize", err)
+	_, err = l.Append(slices.Repeat([][]byte{make([]byte, 64<<20)}, 16)...)
+	check("16 records take 1073741920 bytes, and the largest segment has room for 1073737728; use smaller batches", err)
 	if _, err = l.Append(make([]byte, leastSegment-headerSize-36)); err != nil {
 		t.Error(err)
 	}

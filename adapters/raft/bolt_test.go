@@ -34,8 +34,9 @@ func boltFile(t *testing.T, logs []*hashicorp.Log, values map[string]string) (pa
 		}
 		for i, log := range logs {
 			var text []byte
-			oldTime := codec.MsgpackHandle{BasicHandle: codec.BasicHandle{TimeNotBuiltin: i%2 == 0}}
-			err := codec.NewEncoderBytes(&text, &oldTime).Encode(log)
+			var handle codec.MsgpackHandle
+			handle.TimeNotBuiltin = i%2 == 0 // the older format
+			err := codec.NewEncoderBytes(&text, &handle).Encode(log)
 			if err = errors.Join(err, entries.Put(binary.BigEndian.AppendUint64(nil, log.Index), text)); err != nil {
 				return err
 			}

@@ -45,10 +45,10 @@ func checkFilled(t *testing.T, s *raft.Store, first, last uint64, size func(inde
 	}
 }
 
-// TestABatchIsLargerThanASegment, as when 64 entries wait.
+// TestABatchIsLargerThanASegment, as when 64 entries wait; one entry may be larger too.
 func TestABatchIsLargerThanASegment(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
-	size := func(index uint64) int { return []int{1, 30 << 10, 0, 7 << 10, 16<<10 - 100, 5}[index%6] }
+	size := func(index uint64) int { return []int{1, 300 << 10, 0, 70 << 10, 64<<10 - 100, 5}[index%6] }
 	s := open(t, dir)
 	for next := uint64(1); next < 192; next += 64 {
 		var logs []*hashicorp.Log

@@ -23,7 +23,7 @@ import (
 // are taken back, snapshots (in a value) and the removal of what they have, terms.
 func TestStoreSurvives(t *testing.T) {
 	isolate.Once(t)
-	provetest.Test(t, provetest.Workload{Write: keepStoring, Read: stored, Time: 400 * time.Millisecond})
+	provetest.Test(t, provetest.Workload{Write: keepStoring, Read: stored, Synced: true, Time: 400 * time.Millisecond})
 }
 
 func openProved(dir string) (*raft.Store, error) {

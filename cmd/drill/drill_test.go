@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestReadmeNamesEveryCase compares the table of cases with those of the checker, in their order.
+// TestReadmeNamesEveryCase compares the README's table of cases with the checker's cases, in their order.
 func TestReadmeNamesEveryCase(t *testing.T) {
 	names := func(path, begin, form string) string {
 		text, err := os.ReadFile(path)
@@ -28,7 +28,7 @@ func TestReadmeNamesEveryCase(t *testing.T) {
 	}
 }
 
-// TestSourcesAreComplete: what is embedded is what a student finds.
+// TestSourcesAreComplete compares the embedded files with the files that a student finds.
 func TestSourcesAreComplete(t *testing.T) {
 	for _, name := range []string{"c/diy_buffering.c", "c/diy_buffering.h", "df/df.c", "df/df.h"} {
 		is, err := Sources.ReadFile(name)

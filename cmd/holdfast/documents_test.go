@@ -28,8 +28,19 @@ func TestCommandsOfDocumentsRun(t *testing.T) {
 	if tables := strings.Count(string(text), "\n| "); len(rows) != tables-strings.Count(string(text), "\n| there |") || len(rows) < 50 {
 		t.Errorf("%d of %d rows have one command, how long it takes, and what came out", len(rows), tables)
 	}
+	made := map[string]bool{} // results that a row above has made
 	for _, row := range rows {
-		words := strings.Fields(row[1])
+		// A row runs as it stands: what a shell would take for itself is quoted, and results are there.
+		unquoted := regexp.MustCompile(`'[^']*'`).ReplaceAllString(row[1], "")
+		if strings.ContainsAny(unquoted, "<>;&*$`") {
+			t.Errorf("a shell reads %s in its own way", row[1])
+		}
+		for _, m := range regexp.MustCompile(`(-o )?([a-z]+\.jsonl)`).FindAllStringSubmatch(row[1], -1) {
+			if made[m[2]] = made[m[2]] || m[1] != ""; !made[m[2]] {
+				t.Errorf("no row above makes %s of %s", m[2], row[1])
+			}
+		}
+		words := strings.Fields(strings.ReplaceAll(row[1], "'", ""))
 		if words[0] != "holdfast" {
 			for _, w := range words[1:] {
 				if strings.Contains(w, "/") {

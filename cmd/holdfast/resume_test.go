@@ -123,7 +123,7 @@ func checkFinished(t *testing.T, path string, parts, rounds int) {
 	if all.String() != some.String() || strings.Contains(all.String(), "not complete") {
 		t.Errorf("the table of all trials:\n%s\nand of those in whole rounds:\n%s", all.String(), some.String())
 	}
-	if shown, _ := bench(t, "report", path); shown != all.String() {
+	if shown, _ := bench(t, "report", path, "--all"); shown != all.String() {
 		t.Errorf("report shows:\n%s", shown)
 	}
 }
@@ -146,7 +146,7 @@ func TestResumeFinishesWhatWasInterruptedOrKilled(t *testing.T) {
 			awaitTrial(t, file, 2)
 			endBy(t, again, signal, file)
 			stdout, reported := bench(t, "bench", "--resume", file, "--allow-tmpfs")
-			if !strings.Contains(reported, "ended after 4 rounds: all that were planned") || strings.Contains(reported, "round 5") || !strings.Contains(stdout, "\n4 rounds, seed ") {
+			if !strings.Contains(reported, "ended after 4 rounds: all that were planned") || strings.Contains(reported, "round 5") || !strings.Contains(stdout, ", 4 rounds\n") {
 				t.Errorf("stderr:\n%s%s", reported, stdout)
 			}
 			checkFinished(t, file, 2, 4)

@@ -62,6 +62,7 @@ func downloads(t *testing.T, b *tab) func(selector string, n int) (name string, 
 
 func TestTablesAndPicturesAreSaved(t *testing.T) {
 	b := open(t, usualPage(t))
+	b.unfold()
 	save := downloads(t, b)
 
 	name, data := save("[data-save=csv]", 3)

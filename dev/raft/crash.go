@@ -152,8 +152,15 @@ func (c *cluster) catchUp(entries, bytes int) (time.Duration, error) {
 	if err := c.stop(follower); err != nil {
 		return 0, err
 	}
-	for rest := entries; rest > 0; rest -= 50_000 {
-		if _, err := c.ask(leader, "fill", min(rest, 50_000), bytes); err != nil {
+	const step = 10_000
+	for rest, failed := entries, 0; rest > 0; {
+		if _, err := c.ask(leader, "fill", min(rest, step), bytes); err == nil {
+			rest -= step
+			continue
+		} else if failed++; failed > 20 {
+			return 0, err
+		}
+		if leader, err = c.leader(); err != nil { // on a busy machine the other may lead now
 			return 0, err
 		}
 	}

@@ -54,7 +54,7 @@ func node(args []string) error {
 	}
 	s := &server{machine: new(machine), life: uint32(*life)}
 	config := hashicorp.DefaultConfig()
-	config.HeartbeatTimeout, config.ElectionTimeout, config.LeaderLeaseTimeout = 500*time.Millisecond, 500*time.Millisecond, 250*time.Millisecond
+	config.HeartbeatTimeout, config.ElectionTimeout, config.LeaderLeaseTimeout = 500*time.Millisecond, 500*time.Millisecond, 500*time.Millisecond
 	config.TrailingLogs, config.SnapshotThreshold, config.SnapshotInterval = *trailing, *snapshots, 500*time.Millisecond
 	config.Logger = hclog.New(&hclog.LoggerOptions{Level: hclog.Info, Output: os.Stderr})
 	var all hashicorp.Configuration
@@ -181,7 +181,7 @@ func (s *server) fill(entries, size int) error {
 	return nil
 }
 
-// A figure is what a load took.
+// A figure has the throughput and the latencies of a load.
 type figure struct {
 	Rate                 float64 // commands a second
 	P50, P99, P999, Most float64 // ms

@@ -22,7 +22,7 @@ type store interface {
 	io.Closer
 }
 
-// stores are those that are compared.
+// stores are the names of the compared stores.
 var stores = []string{"holdfast", "raft-wal", "boltdb"}
 
 // openStore opens a store below a directory, each with its defaults; segment is the size of a segment

@@ -191,7 +191,7 @@ func TestOtherStoresAreCopied(t *testing.T) {
 	}
 }
 
-// TestVerifierAgrees runs raft-wal's verifier over the store of a leader and that of a follower.
+// TestVerifierAgrees runs raft-wal's verifier over the store of a leader and the store of a follower.
 func TestVerifierAgrees(t *testing.T) {
 	reports := make(chan verifier.VerificationReport, 8)
 	isCheckpoint := func(log *hashicorp.Log) (bool, error) { return string(log.Data) == "checkpoint", nil }

@@ -188,7 +188,11 @@ func fetched(t *testing.T) []string {
 // A modFile is a part of what go mod edit -json says.
 type modFile struct {
 	Module  struct{ Path string }
-	Require []struct{ Path, Version string }
+	Go      string
+	Require []struct {
+		Path, Version string
+		Indirect      bool
+	}
 	Replace []struct{ Old struct{ Path string } }
 }
 

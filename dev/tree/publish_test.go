@@ -90,6 +90,48 @@ func (p proxy) must(t *testing.T, dir string, args ...string) {
 	}
 }
 
+// A library is what an adapter is for. A program that takes the adapter takes its requirements too: raft
+// 1.8.0 brings a go-metrics with which no program with serf can be built. So the adapter requires the
+// oldest version that works. It is built with the newest too.
+type library struct{ path, oldest, newest string }
+
+var libraries = map[string][]library{
+	"adapters/logrus":     {{"github.com/sirupsen/logrus", "v1.8.3", "v1.10.2"}},
+	"adapters/otel":       {{"go.opentelemetry.io/otel", "v1.19.0", "v1.47.0"}, {"go.opentelemetry.io/otel/metric", "v1.19.0", "v1.47.0"}, {"go.opentelemetry.io/otel/sdk/metric", "v1.19.0", "v1.47.0"}},
+	"adapters/prometheus": {{"github.com/prometheus/client_golang", "v1.11.1", "v1.25.0"}},
+	"adapters/raft":       {{"github.com/hashicorp/raft", "v1.6.0", "v1.8.0"}, {"github.com/hashicorp/go-msgpack/v2", "v2.1.1", "v2.1.5"}, {"go.etcd.io/bbolt", "v1.3.6", "v1.5.0"}},
+	"adapters/zap":        {{"go.uber.org/zap", "v1.18.1", "v1.28.0"}},
+	"adapters/zerolog":    {{"github.com/rs/zerolog", "v1.13.0", "v1.35.1"}},
+	"adapters/zstd":       {{"github.com/klauspost/compress", "v1.15.0", "v1.20.4"}},
+}
+
+// TestAdaptersRequireTheOldestThatWorks of each library, of Go and of golang.org/x/sys.
+func TestAdaptersRequireTheOldestThatWorks(t *testing.T) {
+	sys := goMod(t, ".").Require[0]
+	for _, dir := range fetched(t) {
+		all, ok := libraries[dir]
+		if dir == "." || dir == "cmd" {
+			continue
+		}
+		if !ok {
+			t.Errorf("%s: say in libraries what it is for", dir)
+		}
+		mod := goMod(t, dir)
+		if is, oldest := mod.Go, goMod(t, ".").Go; is != oldest {
+			t.Errorf("%s needs Go %s, and the library %s", dir, is, oldest)
+		}
+		for _, r := range mod.Require {
+			known := r.Indirect || r.Path == module || r == sys
+			for _, l := range all {
+				known = known || r.Path == l.path && r.Version == l.oldest
+			}
+			if !known {
+				t.Errorf("%s requires %s %s; is it the oldest that works?", dir, r.Path, r.Version)
+			}
+		}
+	}
+}
+
 // TestModulesCanBeFetched publishes all modules as a release does, and uses each from an empty module.
 func TestModulesCanBeFetched(t *testing.T) {
 	if testing.Short() {
@@ -104,7 +146,7 @@ func TestModulesCanBeFetched(t *testing.T) {
 			}
 		}
 	})
-	program := func(t *testing.T, path, text string) {
+	program := func(t *testing.T, path, text string, newest ...library) {
 		t.Helper()
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(text), 0o666); err != nil {
@@ -113,6 +155,14 @@ func TestModulesCanBeFetched(t *testing.T) {
 		p.must(t, dir, "mod", "init", "example.com/user")
 		p.must(t, dir, "get", path+"@"+published)
 		p.must(t, dir, "build", "-o", os.DevNull, ".")
+		if len(newest) > 0 {
+			get := []string{"get"}
+			for _, l := range newest {
+				get = append(get, l.path+"@"+l.newest)
+			}
+			p.must(t, dir, get...)
+			p.must(t, dir, "build", "-o", os.DevNull, ".")
+		}
 	}
 	for _, of := range fetched(t) {
 		if path := goMod(t, of).Module.Path; of == "." {
@@ -121,7 +171,7 @@ func TestModulesCanBeFetched(t *testing.T) {
 			})
 		} else if of != "cmd" {
 			t.Run(of, func(t *testing.T) {
-				program(t, path, "package main\n\nimport _ \""+path+"\"\n\nfunc main() {}\n")
+				program(t, path, "package main\n\nimport _ \""+path+"\"\n\nfunc main() {}\n", libraries[of]...)
 			})
 		}
 	}

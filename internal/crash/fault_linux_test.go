@@ -102,6 +102,7 @@ func TestCutTakesWhatWasNotSynced(t *testing.T) {
 	check("echo new >f; sync f; mv f g", map[string]string{"f": "new\n", "g": ""})
 	check("echo new >f; sync f; mv f old", map[string]string{"f": "new\n", "old": "old\n"})
 	check("echo new >f; sync f; mv f old; sync .", map[string]string{"f": "", "old": "new\n"})
+	check("echo longer >f; sync f; sync .; echo x >f", map[string]string{"f": "longer\n"})
 	check("rm old", map[string]string{"old": "old\n"})
 	check("rm old; sync .", map[string]string{"old": ""})
 	check("mkdir d; echo new >d/f; sync -f d/f; echo more >>d/f", map[string]string{"d/f": "new\n"})

@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"path"
 	"runtime"
 	"slices"
 	"sync"
@@ -52,14 +53,22 @@ type memory struct{ d *Recorder }
 
 const memoryDir = "/d"
 
-// newMemory returns a system that has these files, and adds them to the log. Those that are mounted are of another file
-// system.
-func newMemory(l *Log, delay time.Duration, there map[string][]byte, mounted ...string) (memory, error) {
+// newMemory returns a system that has these directories and files, and adds them to the log. Those that are mounted are of another
+// file system.
+func newMemory(l *Log, delay time.Duration, dirs []string, there map[string][]byte, mounted ...string) (memory, error) {
 	disk := fault.NewDisk()
 	disk.SetOwner(uint32(os.Geteuid())) // only its owner, or root, removes what a crash has left
 	d := &Recorder{Calls: disk, Faults: disk, log: l, delay: delay, open: map[int]*opened{}, apart: map[uint64]bool{}}
 	m := memory{d}
 	err := errors.Join(disk.MkdirAll(memoryDir), disk.Mount("/other"))
+	number := map[string]uint64{".": Root}
+	for _, name := range dirs {
+		err = errors.Join(err, disk.MkdirAll(m.Path(name)))
+		s, statErr := d.StatPath(nameOf(m.Path(name)))
+		err = errors.Join(err, statErr)
+		number[name] = d.number(s)
+		l.Add(Entry{Op: Name, Edits: []Edit{{number[path.Dir(name)], path.Base(name), number[name]}}})
+	}
 	put := func(name string, apart bool) {
 		p, data := m.Path(name), there[name]
 		if apart {
@@ -72,7 +81,7 @@ func newMemory(l *Log, delay time.Duration, there map[string][]byte, mounted ...
 		err = errors.Join(err, statErr)
 		d.apart[s.Inode] = apart
 		l.Add(Entry{Op: Write, File: s.Inode, Data: data})
-		l.Add(Entry{Op: Name, Edits: []Edit{{Root, name, s.Inode}}})
+		l.Add(Entry{Op: Name, Edits: []Edit{{number[path.Dir(name)], path.Base(name), s.Inode}}})
 	}
 	for name := range there {
 		if !slices.Contains(mounted, name) {

@@ -19,10 +19,11 @@ type Program struct {
 	Level   Level // Kill, if it is "", Fault or PowerCut
 	// Start is instead of Command, and Judge instead of the numbers that are printed and read.
 	// Each directory begins with that judge.
-	Start  func(ctx context.Context, dir string) *exec.Cmd `json:"-"`
-	Judge  Judge                                           `json:"-"`
-	Again  bool                                            // behind each fault it is run again without one
-	Naming bool                                            // level power: as in [Log]
+	Start    func(ctx context.Context, dir string) *exec.Cmd `json:"-"`
+	Judge    Judge                                           `json:"-"`
+	Again    bool                                            // behind each fault it is run again without one
+	Naming   bool                                            // level power: as in [Log]
+	patience time.Duration                                   // instead of hangPatience, in tests
 	// Say, if there is one, is told what a run waits for that takes long.
 	Say func(string) `json:"-"`
 }

@@ -4,6 +4,12 @@ package crash
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -50,7 +56,7 @@ func TestProgramIsRunAgainOnWhatACrashLeft(t *testing.T) {
 	if _, v := again("echo ack 1; sleep 10", 0); v == nil || v.Words != "it had printed ack 1, and only the records up to 0 are there" {
 		t.Errorf("%v", v)
 	}
-	if _, v := again("rm -f log; echo no more; sleep 10", 3); v == nil || v.Rule != "lost" { // what was there is gone
+	if _, v := again("rm -f log; echo ack 3; sleep 10", 3); v == nil || v.Rule != "lost" { // what was there is gone
 		t.Errorf("%v", v)
 	}
 	if _, v := again("echo torn >&2; exit 3", 0); v == nil || v.Rule != "again" || !strings.Contains(v.Words, `exit status 3; it said "torn"`) {
@@ -105,5 +111,84 @@ func TestPromiseMayBreakBeforeAnAcknowledgement(t *testing.T) {
 	p := Program{Command: "echo begun", Dir: t.TempDir(), Time: time.Nanosecond, Judge: unread}
 	if v, err := p.Prove(t.Context()); err != nil || v.Failure == nil || v.Failure.Violation.Rule != "unread" {
 		t.Errorf("%+v, %v", v, err)
+	}
+}
+
+// writes is a program that goes on behind what its log has.
+const writes = `n=$(wc -l <log); while :; do n=$((n+1)); printf "%07d\n" $n >>log && sync log && echo ack $n || exit 1; done`
+
+// TestProgramThatIsDeadBehindACrashIsBroken has programs that run once, and are dead then. The files of the crash are kept, and show it again.
+func TestProgramThatIsDeadBehindACrashIsBroken(t *testing.T) {
+	for _, c := range []struct{ start, rule, words string }{
+		{`[ -s log ] && { echo "log needs repair" >&2; exit 7; }`, "again", `exit status 7; it said "log needs repair"`},
+		{`[ -s log ] && sleep 1000`, "hang", "behind a crash it acknowledged nothing for"},
+		{`[ -s log ] && kill -s SEGV $$`, "again", "signal: segmentation fault"},
+	} {
+		for _, level := range []Level{Kill, Fault, PowerCut} {
+			if level != Kill && CanSupervise(exec.Command("true")) != "" {
+				continue
+			}
+			t.Run(string(level)+" "+c.rule, func(t *testing.T) {
+				t.Parallel()
+				p := Program{Command: "touch log; sync .; " + c.start + "; " + writes, Read: "touch log; cat log", Dir: t.TempDir(), Time: time.Second, Seed: 1, Level: level, patience: time.Second}
+				v, err := p.Prove(t.Context())
+				if err != nil || v.Verdict != Broken || v.Failure.Violation.Rule != c.rule || !strings.Contains(v.Failure.Words, c.words) {
+					t.Fatalf("%v, %+v, %+v", err, v, v.Failure)
+				}
+				if kept := v.Failure.Tree().Files["log"]; len(kept) == 0 {
+					t.Error("the log that it died of is not kept")
+				}
+			})
+		}
+	}
+}
+
+// TestNothingOfAProgramIsLeft has one that leaves its group at once, and starts what leaves it too.
+func TestNothingOfAProgramIsLeft(t *testing.T) {
+	setsid, err := exec.LookPath("setsid")
+	if _, noProc := os.Stat("/proc/self/environ"); err != nil || noProc != nil {
+		t.Skip("it needs setsid and /proc")
+	}
+	own := filepath.Join(t.TempDir(), "pids")
+	p := Program{Command: fmt.Sprintf(`%s sh -c 'echo $$ >>%[2]s; sleep 1000' & %[1]s sh -c 'echo $$ >>%[2]s; touch log; %[3]s'`, setsid, own, writes), Read: "touch log; cat log",
+		Dir: t.TempDir(), Time: 200 * time.Millisecond, Seed: 1}
+	if v, err := p.Prove(t.Context()); err != nil || v.Verdict != Held {
+		t.Errorf("%v, %+v", err, v)
+	}
+	pids, err := os.ReadFile(own)
+	if err != nil || len(strings.Fields(string(pids))) < 4 {
+		t.Fatalf("%q, %v", pids, err)
+	}
+	for _, pid := range strings.Fields(string(pids)) {
+		if words, err := os.ReadFile("/proc/" + pid + "/cmdline"); err == nil && strings.Contains(string(words), own) {
+			t.Errorf("process %s is left: %q", pid, words)
+		}
+	}
+}
+
+// TestKeptStateOfAKillIsJudgedAgain kills a program that acknowledges what is in its memory.
+func TestKeptStateOfAKillIsJudgedAgain(t *testing.T) {
+	p := Program{Command: "n=0; while :; do n=$((n+1)); echo ack $n; done", Read: "touch log; cat log", Dir: t.TempDir(), Time: time.Nanosecond, Seed: 1}
+	v, err := p.Prove(t.Context())
+	if err != nil || v.Failure == nil {
+		t.Fatalf("%v, %+v", err, v)
+	}
+	text, err := json.Marshal(v.Failure)
+	var kept Failure
+	if err = errors.Join(err, json.Unmarshal(text, &kept)); err != nil {
+		t.Fatal(err)
+	}
+	kept.Targets, kept.Loss = programTarget, lossOfAck
+	kept.Read = func(Tree) (*Survivors, error) { return NewSurvivors(1), nil }
+	if again, err := kept.Replay(nil); err != nil || again == nil || again.Words != v.Failure.Violation.Words {
+		t.Errorf("%v, %+v, want %+v", err, again, v.Failure.Violation)
+	}
+}
+
+// TestWhatIsNeverKilledIsNotKnown: a program that ends by itself meets no crash.
+func TestWhatIsNeverKilledIsNotKnown(t *testing.T) {
+	p := Program{Command: "touch log; [ -s log ] || { printf '%07d\\n' 1 >log; echo ack 1; }", Read: "cat log", Dir: t.TempDir(), Time: time.Nanosecond, Seed: 1}
+	if v, err := p.Prove(t.Context()); err != nil || v.Verdict != NotKnown || !strings.Contains(v.Unknown, "ended by itself") {
+		t.Errorf("%v, %+v", err, v)
 	}
 }

@@ -407,7 +407,7 @@ func (x *proving) live(ctx context.Context, dir string, out *os.File, how life) 
 	go func() { ended <- cmd.Wait() }()
 	patience := startPatience
 	if how.behind {
-		patience = max(hangPatience, longer*x.slowest)
+		patience = max(cmp.Or(x.patience, hangPatience), longer*x.slowest)
 	}
 	told := false
 	tick := time.NewTicker(time.Millisecond)

@@ -427,7 +427,16 @@ func (t *trace) scan(dir string) {
 			dir, n = ".", Root
 		}
 	}
-	walk(n, filepath.Join(t.dir, filepath.FromSlash(dir)), dir == ".")
+	begin := func() { walk(n, filepath.Join(t.dir, filepath.FromSlash(dir)), dir == ".") }
+	begin()
+	// Another thread's rename may be under way: half of it must not be seen.
+	for tries := 0; tries < 20 && t.renaming(); tries++ {
+		before := is
+		is = map[Edit]uint64{}
+		if begin(); maps.Equal(is, before) {
+			break
+		}
+	}
 	var edits []Edit
 	for x, file := range was {
 		if file != 0 && is[x] == 0 {
@@ -446,6 +455,16 @@ func (t *trace) scan(dir string) {
 			set(t.names, x)
 		}
 	}
+}
+
+// renaming reports whether a call that changes names may be under way.
+func (t *trace) renaming() bool {
+	for _, e := range t.effects {
+		if e.names != "" {
+			return true
+		}
+	}
+	return false
 }
 
 // compareEdits brings new names before those that go away.

@@ -32,6 +32,8 @@ type Workload struct {
 	Attacked, InMemory bool
 	// Mounted are paths at which files of another file system are mounted, at level memory. They are there from the start.
 	Mounted []string
+	// Dirs are directories that are there from the start, at level memory. Elsewhere the workload makes them.
+	Dirs []string
 	// Survey says what is in the directory of the targets, where their files are no targets' records.
 	Survey func(dir string) (*Survivors, error)
 	// Cleans says that no temporary is left when a run has ended in order.
@@ -42,6 +44,8 @@ type Workload struct {
 	Slow time.Duration
 	// Policies are those that it is run under; nil is every one, and without a choice those of the generated cases.
 	Policies []holdfast.Policy
+	// Also is a policy that it is run under in each run where none was chosen, beside those of the generated cases.
+	Also []holdfast.Policy
 	// Shape is that of its records: it is run under the policies that the generated cases have for it. "" is under those of all.
 	Shape policies.Shape
 	// Whole says that it writes whole files, which wait in no memory: of the policies that sync alike one is enough.
@@ -153,5 +157,5 @@ func (w *Workload) generated(cases []policies.Case, seed uint64, count int) (cho
 	for i := int(seed % uint64(parts)); i < len(all); i += parts {
 		chosen = append(chosen, all[i])
 	}
-	return chosen
+	return append(chosen, w.Also...)
 }

@@ -317,7 +317,7 @@ type stepWay struct {
 	name  string
 	setUp func(*fault.Disk)
 	open  bool // its files stay open
-	after int  // it starts so many milliseconds later
+	after int  // milliseconds until it starts
 	loses int  // which of its open files the kernel fails to write back; 0: none
 }
 

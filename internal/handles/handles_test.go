@@ -183,7 +183,7 @@ func writeIn(h *Cache, d *Dir, name string) error {
 	return errors.Join(err, h.disk.Close(fd))
 }
 
-// turn is what one goroutine does with one file.
+// turn is one goroutine's use of one file.
 func (k *keeper) turn(dir string, rng *rand.Rand) error {
 	if err := k.h.Begin(context.Background()); err != nil {
 		return err

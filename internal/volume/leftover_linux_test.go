@@ -574,7 +574,7 @@ func attachForGood(t *testing.T, image string) (device string) {
 	return device
 }
 
-// inodeOf is what image a loop device has.
+// inodeOf returns the inode of the image that backs a loop device.
 func inodeOf(t *testing.T, device string) inode {
 	t.Helper()
 	d, err := os.Open(device)

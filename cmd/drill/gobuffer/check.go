@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// A Buffered is what the drill asks for; a bufio.Writer is one too.
+// A Buffered is the buffered writer that the drill asks for; a bufio.Writer is one too.
 type Buffered interface {
 	io.Writer
 	Flush() error
@@ -93,7 +93,7 @@ func first(texts ...string) string {
 	return ""
 }
 
-// bufferSize is that of the writers that are checked.
+// bufferSize is the buffer size of the writers that are checked.
 const bufferSize = 4096
 
 // cases are what is tried, each with what was wrong or nothing.
@@ -230,7 +230,7 @@ func Check(make func(to io.Writer, size int) Buffered) (faults []string) {
 	return faults
 }
 
-// tried is what a case finds; a panic is a fault too.
+// tried returns the fault that a case finds, or nothing; a panic is a fault too.
 func tried(try func(func(io.Writer, int) Buffered) string, make func(io.Writer, int) Buffered) (why string) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -35,12 +37,14 @@ type consultation struct {
 	record  holdfast.Size
 	writers int
 	goLine  bool
+	all     bool
+	explain bool
 	export  string
 }
 
 // adviceTime is how long advise measures: less than a minute with all that is
 // around it.
-const adviceTime = 50 * time.Second
+const adviceTime = 45 * time.Second
 
 // usualRate is the rate at which periods are judged where the need names none.
 const usualRate = 1000
@@ -72,7 +76,12 @@ A need is terms joined by commas, such as loss<=1s,rate>=50k/s,p99<10ms:
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if c.explain {
+				return c.explainSettings(cmd, args)
+			}
+			return c.run(cmd, args)
+		},
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
@@ -82,9 +91,12 @@ A need is terms joined by commas, such as loss<=1s,rate>=50k/s,p99<10ms:
 	f.Var(cli.Once("number", &c.writers, run.ParseWriters), "writers", "goroutines that write to one file (default: 1, or what the results hold)")
 	c.where.DirFlag(f)
 	f.BoolVar(&c.goLine, "go", false, "print the line of Go to paste, and nothing else")
-	f.Var(cli.Once("format", &c.export, parseAdviceFormat), "export", "print json instead of words")
+	f.BoolVar(&c.all, "all", false, "print every policy that was judged, and what the advice rests on")
+	f.Var(cli.Once("format", &c.export, parseAdviceFormat), "export", "print this instead of words: json, openmetrics")
+	f.BoolVar(&c.explain, "explain", false, "show the settings of the program of --for: what each loses, and costs here")
+	cli.InGroup(f, "What is shown", "go", "all", "export", "explain")
 	f.VarP(cli.Once("file", &c.file, cli.NewLines("results.jsonl")), "output", "o", "keep what is measured in this new file (JSON Lines)")
-	f.Var(cli.Once("duration", &c.budget, cli.ParseTime(time.Second)), "time", "fit the measuring into this time (default: 50s)")
+	f.Var(cli.Once("duration", &c.budget, cli.ParseTime(time.Second)), "time", "fit the measuring into this time (default: 45s)")
 	run.SeedFlag(f, &c.seed)
 	c.where.TmpfsFlag(f)
 	cli.InGroup(f, "How to measure", "time", "seed", "allow-tmpfs")
@@ -97,9 +109,12 @@ func forPrograms() string {
 	return strings.Join(names[:3], ", ") + ",\n" + strings.Join(names[3:6], ", ") + ",\n" + strings.Join(names[6:], ", ")
 }
 
+// openMetrics is what node_exporter reads of a text file.
+const openMetrics = "openmetrics"
+
 func parseAdviceFormat(text string) (string, error) {
-	if text != "json" {
-		return "", fmt.Errorf("%q is not a form of advice; use json, or leave it out for words", text)
+	if text != "json" && text != openMetrics {
+		return "", fmt.Errorf("%q is not a form of advice; use json or openmetrics, or leave it out for words", text)
 	}
 	return text, nil
 }
@@ -131,6 +146,11 @@ func (c *consultation) run(cmd *cobra.Command, args []string) error {
 		}
 		if i > 0 {
 			if _, err := io.WriteString(cmd.OutOrStdout(), "\n"); err != nil {
+				return err
+			}
+		}
+		if len(loads) > 1 && !c.all { // all says it itself
+			if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%v:\n", load); err != nil {
 				return err
 			}
 		}
@@ -182,9 +202,16 @@ func (c *consultation) source(args []string) string {
 	return c.where.Dir
 }
 
+func missing(file string) bool {
+	_, err := os.Stat(file)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
 // check completes the need and refuses flags that contradict each other.
 func (c *consultation) check(cmd *cobra.Command, args []string) (err error) {
 	switch {
+	case c.need == nil && c.program.Name == "" && len(args) == 1 && args[0] != "-" && missing(args[0]):
+		return cli.Misuse(cli.HintResults, "there is no file %s", args[0])
 	case c.need == nil && c.program.Name == "":
 		return cli.Misuse("for instance: holdfast advise --need 'loss<=1s,rate>=50k/s,p99<10ms'", "a need is missing")
 	case c.goLine && c.export != "":
@@ -231,6 +258,9 @@ func (c *consultation) results(cmd *cobra.Command, args []string) (of result.Run
 	}
 	defer func() { err = place.CloseWorkDir(ground, err) }()
 	s := run.New(cmd.ErrOrStderr(), ground, c.where.Dir, c.file)
+	if c.program.Name != "" {
+		s.Enough = c.decided
+	}
 	err = s.Refuse(s.Measure(cmd.Context(), sweep.Advice(), choice))
 	var left []string
 	for _, p := range choice.Policies {
@@ -242,6 +272,20 @@ func (c *consultation) results(cmd *cobra.Command, args []string) (of result.Run
 		s.Say("not measured, because %v is too short for trials that show anything of them: %s", c.budget, strings.Join(left, "; "))
 	}
 	return s.Run, err
+}
+
+// decided reports whether the results say clearly if the disk is fast enough for the program.
+func (c *consultation) decided(of result.Run) bool {
+	const least = 3 // rounds
+	if of.Rounds() < least {
+		return false
+	}
+	figures, err := figure.Of(of)
+	if err != nil {
+		return false
+	}
+	r, err := advise.Recommend(figures, c.need, c.load())
+	return err == nil && r.Clear()
 }
 
 // choice is what has to be measured for the need.
@@ -284,6 +328,8 @@ func (c *consultation) print(w io.Writer, r advise.Recommendation) error {
 	case c.goLine:
 		_, err := fmt.Fprintln(w, "w, err := "+advise.GoLine(r.Advised.Policy))
 		return err
+	case c.export == openMetrics:
+		return r.OpenMetrics(w, c.program.Name)
 	case c.export != "":
 		return r.JSON(w)
 	}
@@ -293,6 +339,6 @@ func (c *consultation) print(w io.Writer, r advise.Recommendation) error {
 				return err
 			}
 		}
-		return r.Text(w)
+		return r.Text(w, c.all)
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -42,7 +43,7 @@ const (
 )
 
 // withAgainst are the flags that may be given together with --against.
-var withAgainst = []string{"against", "threshold", "dir", "policy", "record", "writers", "rate", "cache", "time", "rounds", "seed", "allow-tmpfs", "export"}
+var withAgainst = []string{"against", "threshold", "dir", "policy", "record", "writers", "rate", "cache", "time", "rounds", "seed", "allow-tmpfs", "export", "output"}
 
 // An alternation runs the same cells by two programs. Each pair of rounds is in two new processes, so what
 // differs from one process to the next is in the differences of the pairs. These two run each cell in turn,
@@ -62,6 +63,9 @@ func (b *benchmark) runAgainst(cmd *cobra.Command, choice study.Choice) error {
 			return cli.Misuse("leave one out", "--against runs two programs alternately, and --%s can't be given with it", name)
 		}
 	}
+	if err := errors.Join(cli.IsFree("-o", b.File), cli.IsFree("-o", besideFile(b.File))); err != nil {
+		return err
+	}
 	program, err := exec.LookPath(b.baseline.Program)
 	if err == nil {
 		program, err = filepath.Abs(program)
@@ -78,7 +82,29 @@ func (b *benchmark) runAgainst(cmd *cobra.Command, choice study.Choice) error {
 	if err := place.CloseWorkDir(ground, alt.run(cmd, b.Dir, choice, begun)); err != nil {
 		return err
 	}
-	return alt.show(cmd, b.Export, b.baseline.Threshold())
+	return alt.show(cmd, b.Export, b.File, b.baseline.Threshold())
+}
+
+// besideFile is the name of the file that keeps the other program's results: results-against.jsonl beside results.jsonl.
+func besideFile(file string) string {
+	if file == "" {
+		return ""
+	}
+	ext := filepath.Ext(file)
+	return strings.TrimSuffix(file, ext) + "-against" + ext
+}
+
+// keep writes the results of both programs. compare finds from them that they were run alternately.
+func (a *alternation) keep(file string, sides []figure.Side) error {
+	if file == "" {
+		return nil
+	}
+	for i, name := range []string{besideFile(file), file} {
+		if err := cli.WriteOut(nil, name, func(w io.Writer) error { return result.Write(w, sides[i].Results()) }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // run runs pairs until the time is over, or as many as are asked for.
@@ -134,6 +160,7 @@ func (a *alternation) prepare(cmd *cobra.Command, dir string, c study.Choice, ve
 		c := &a.cells[i]
 		c.Estimate, c.Turns = c.Estimate/time.Duration(max(1, c.Turns)), 0 // pairs have turns of their own
 		a.patience += 20 * 2 * againstTurns * c.Estimate
+		c.Control = 0
 		if each := int64(c.Writers); c.Rate == 0 && c.Estimate > shortTurn {
 			c.Records = max(each, int64(float64(c.Records)*float64(shortTurn)/float64(c.Estimate))/each*each)
 		}
@@ -141,6 +168,7 @@ func (a *alternation) prepare(cmd *cobra.Command, dir string, c study.Choice, ve
 	a.b.Header = s.Header(matrix, result.Plan{Preset: plan.Preset})
 	a.a.Header = a.b.Header
 	a.a.Header.Program = version
+	a.a.Header.Alternated, a.b.Header.Alternated = cmp.Or(a.b.Header.Program, "this program"), cli.OneLine(a.program)
 	s.Say("plan: %d cells by %s and by this program in turn, each pair in two new processes", len(a.cells), a.program)
 	return nil
 }
@@ -218,8 +246,8 @@ func (a *alternation) pair(ctx context.Context, number int) (err error) {
 	return nil
 }
 
-// show prints how B stands to A, and returns the refusal of a regression.
-func (a *alternation) show(cmd *cobra.Command, format report.Format, threshold float64) error {
+// show keeps the results and prints how B stands to A, and returns the refusal of a regression.
+func (a *alternation) show(cmd *cobra.Command, format report.Format, file string, threshold float64) error {
 	var sides []figure.Side
 	for _, of := range []struct {
 		name string
@@ -234,9 +262,12 @@ func (a *alternation) show(cmd *cobra.Command, format report.Format, threshold f
 		}
 		sides = append(sides, side)
 	}
+	if err := a.keep(file, sides); err != nil {
+		return err
+	}
 	c, err := compare.Contrast(sides[0], sides[1], true, threshold)
 	if err != nil {
 		return err
 	}
-	return errors.Join(compare.Show(cmd.OutOrStdout(), c, format), compare.Regression(c))
+	return errors.Join(compare.Show(cmd.OutOrStdout(), c, format, false), compare.Regression(c))
 }

@@ -97,7 +97,7 @@ func (b *benchmark) addFlags(cmd *cobra.Command) {
 	f.Var(cli.Many("policy", &b.policies, holdfast.ParsePolicy), "policy", "measure this policy; give it again for each further one\n(default: nine usual policies)")
 	f.BoolVar(&b.Quick, "quick", false, "take about 10 seconds: enough to prove a factor of two")
 	f.BoolVar(&b.Full, "full", false, "take about 5 minutes, with more record sizes, writers and rounds")
-	f.Var(cli.Once("duration", &b.Budget, cli.ParseTime(time.Second)), "time", "fit the run into this time, calibration included (default: 50s;\nwith --steady 1m for each policy)")
+	f.Var(cli.Once("duration", &b.Budget, cli.ParseTime(time.Second)), "time", "fit the run into this time, calibration included (default: 45s;\nwith --steady 1m for each policy)")
 	b.PlanFlags(f)
 	b.addLoadFlags(cmd)
 	f.Var(cli.Once("percent", &b.width, cli.ParseShare("width")), "width", "end when every ratio is known to ± this, or the time is up\n(default: 5%)")

@@ -56,3 +56,35 @@ func replaceEach() *crash.Workload {
 			return errors.Join(errors.Join(errs...), set.Close())
 		}}
 }
+
+// appendReplaced is a file that one goroutine appends to, and now and then replaces by another that has the same records and one more.
+func appendReplaced() *crash.Workload {
+	return &crash.Workload{Name: "append-replace", About: "files.Append and WriteFile, mode replace, on one path", Cleans: true, Loss: onlyAcknowledged,
+		Policies: []holdfast.Policy{holdfast.Durable(), holdfast.EachDurable()}, Targets: streamTargets(log0, 1),
+		Run: func(r *crash.Run) (err error) {
+			there, err := r.ReadFile(log0)
+			if err != nil {
+				return err
+			}
+			end, count, _ := crash.Records(there)
+			all := there[:end]
+			set, err := newSet(r, files.Options{Policy: r.Policy})
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, set.Close()) }()
+			s := newStream(r, 0, count(0))
+			for r.More(s.made) {
+				all = append(all, s.record()...)
+				if s.made == 0 || s.rand.IntN(3) == 0 { // the first also takes a torn record away
+					if _, err := set.WriteFile(context.Background(), r.Path(log0), all, files.Replace); err != nil {
+						return err
+					}
+				} else if err := set.Append(context.Background(), r.Path(log0), s.buf); err != nil {
+					return err
+				}
+				s.accepted(r.Policy)
+			}
+			return nil
+		}}
+}

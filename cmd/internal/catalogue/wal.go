@@ -19,7 +19,7 @@ import (
 // read its files. The versions of each target are records of the one log.
 func walLog() *crash.Workload {
 	const targets = 4
-	return &crash.Workload{Name: "wal", About: "wal.Log, which is opened anew after every 8 records", Files: true,
+	return &crash.Workload{Name: "wal", About: "wal.Log, which is opened anew after every 8 records", Files: true, Also: closeAlone,
 		Targets: func(holdfast.Policy) (all []crash.Target) {
 			for id := range uint32(targets) {
 				all = append(all, crash.Target{ID: id, Path: fmt.Sprintf("log/%d", id), Object: true, Whole: true, Synced: true})
@@ -70,13 +70,21 @@ func walLog() *crash.Workload {
 		}}
 }
 
+// closeAlone is a policy under which nothing is synced before Close.
+var closeAlone = []holdfast.Policy{holdfast.Periodic(time.Second)}
+
 // useLog opens the log, and appends to it.
 func useLog(r *crash.Run, made, targets int) (_ int, err error) {
 	l, _, err := wal.Open(r.Path("log"), wal.Options{Policy: r.Policy, SegmentSize: 8 * holdfast.KiB, Perm: 0o600})
 	if err != nil {
 		return made, err
 	}
-	defer func() { err = errors.Join(err, l.Close()) }()
+	closed, waits := func() {}, r.Random(uint32(made)).IntN(3) > 0 || r.Policy.Sync.Mode == holdfast.SyncNever
+	defer func() {
+		if err = errors.Join(err, l.Close()); err == nil {
+			closed()
+		}
+	}()
 	for range 4 { // twice as many records; the second may be in the next segment, and Wait is for both
 		begun, last := made, uint64(0)
 		number := func(i int) (id uint32, n uint64) { return uint32(i % targets), uint64(r.Number+1)<<32 | uint64(i+1) }
@@ -87,14 +95,25 @@ func useLog(r *crash.Run, made, targets int) (_ int, err error) {
 				return made, err
 			}
 		}
+		durable := func() {
+			for i := begun; i < made; i++ {
+				id, n := number(i)
+				r.Note(crash.Accepted, id, n)
+				r.Note(crash.Durable, id, n)
+			}
+		}
+		if !waits { // then Close acknowledges them
+			before := closed
+			closed = func() { before(); durable() }
+			continue
+		}
 		if err := l.Wait(context.Background(), last); err != nil {
 			return made, err
 		}
-		for i := begun; i < made; i++ {
-			id, n := number(i)
-			r.Note(crash.Accepted, id, n)
-			r.Note(crash.Durable, id, n)
-		}
+		durable()
+	}
+	if !waits {
+		return made, nil
 	}
 	// What no target has is removed again: the next Open must not find it.
 	last, err := l.Append(crash.Record{ID: uint32(targets)}.Append(nil))

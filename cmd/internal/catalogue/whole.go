@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -38,12 +39,35 @@ func whole(name string, mode files.Mode, dirs bool) *crash.Workload {
 			return targets
 		},
 		Loss: onlyAcknowledged,
-		Run:  func(r *crash.Run) error { return writeWhole(r, mode, paths, batch, path) },
+		Run:  func(r *crash.Run) error { return writeWhole(r, mode, paths, func() int { return batch }, path) },
 	}
 }
 
-func writeWhole(r *crash.Run, mode files.Mode, paths, batch int, path func(id uint32) string) (err error) {
-	set, err := newSet(r, files.Options{Policy: r.Policy, Handles: 8, Workers: 2, MkdirAll: mode == files.Create})
+// many is WriteAll of batches of any size over many directories. A run may leave the temporaries of a crash: it removes those of the
+// directories that it writes in.
+func many() *crash.Workload {
+	const most, perDir = 96, 12
+	path := func(id uint32) string { return fmt.Sprintf("m%d/w%d", id/perDir, id) }
+	w := &crash.Workload{Name: "whole-many", About: fmt.Sprintf("files.WriteAll of 1 to %d files over 1 to %d directories, mode replace", most, most/perDir), Whole: true,
+		Loss: onlyAcknowledged,
+		Targets: func(p holdfast.Policy) (targets []crash.Target) {
+			for id := range uint32(most) {
+				targets = append(targets, crash.Target{ID: id, Path: path(id), Object: true, Whole: true, Synced: p.Sync.Mode != holdfast.SyncNever})
+			}
+			return targets
+		},
+		Run: func(r *crash.Run) error {
+			random := r.Random(1 << 20)
+			return writeWhole(r, files.Replace, most, func() int { return int(math.Pow(most, random.Float64())) }, path)
+		}}
+	for dir := range most / perDir {
+		w.Dirs = append(w.Dirs, fmt.Sprint("m", dir))
+	}
+	return w
+}
+
+func writeWhole(r *crash.Run, mode files.Mode, paths int, batch func() int, path func(id uint32) string) (err error) {
+	set, err := newSet(r, files.Options{Policy: r.Policy, Handles: 8, Workers: 2, MkdirAll: mode == files.Create || paths > 40})
 	if err != nil {
 		return err
 	}
@@ -76,11 +100,13 @@ func writeWhole(r *crash.Run, mode files.Mode, paths, batch int, path func(id ui
 	}
 	for made := 0; r.More(30 * made); made++ {
 		var ids []uint32
-		for id := range batch {
-			ids = append(ids, uint32(id))
+		count := batch()
+		first := streams[0].rand.IntN(paths - min(count, paths) + 1)
+		for id := range min(count, paths) {
+			ids = append(ids, uint32(first+id))
 		}
 		if mode == files.Create {
-			ids = absent[:min(batch, len(absent))]
+			ids = absent[:min(count, len(absent))]
 			absent = absent[len(ids):]
 		}
 		if len(ids) == 0 {

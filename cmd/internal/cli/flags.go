@@ -164,7 +164,7 @@ func nearFlags(cmd *cobra.Command, name string) []string {
 			return []string{swapped}
 		}
 	}
-	if f := cmd.Flags().Lookup(elsewhere[strings.ToLower(name)]); f != nil {
+	if f := cmd.Flags().Lookup(ours(strings.ToLower(name))); f != nil {
 		return []string{f.Name}
 	}
 	flags := &cobra.Command{SuggestionsMinimumDistance: min(2, (len(name)+1)/3)} // different letters
@@ -176,10 +176,27 @@ func nearFlags(cmd *cobra.Command, name string) []string {
 	return flags.SuggestionsFor(name)
 }
 
-// elsewhere are names that other programs have for our flags.
-var elsewhere = map[string]string{
-	"port": "listen", "addr": "listen", "address": "listen", "bind": "listen", "format": "export", "out": "output", "verbose": "all",
-	"duration": "time", "runtime": "time", "directory": "dir", "bs": "record", "threads": "writers", "numjobs": "writers",
+// ours returns our name of a flag that other programs call so, or "".
+func ours(name string) string {
+	switch name {
+	case "port", "addr", "address", "bind":
+		return "listen"
+	case "format":
+		return "export"
+	case "out":
+		return "output"
+	case "verbose":
+		return "all"
+	case "duration", "runtime":
+		return "time"
+	case "directory":
+		return "dir"
+	case "bs":
+		return "record"
+	case "threads", "numjobs":
+		return "writers"
+	}
+	return ""
 }
 
 // Given returns a text that is not empty, or an error.

@@ -113,7 +113,7 @@ func (b *Baseline) Show(w io.Writer, run result.Run, format report.Format) error
 	if err != nil {
 		return err
 	}
-	return errors.Join(Show(w, c, format), Regression(c))
+	return errors.Join(Show(w, c, format, false), Regression(c))
 }
 
 // baselineNames matches names that every system permits as a file's: no separators, no dot in

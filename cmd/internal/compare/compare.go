@@ -22,6 +22,7 @@ type comparison struct {
 	threshold float64
 	format    report.Format
 	output    string
+	all       bool
 	dir       string // the baselines' directory
 }
 
@@ -30,13 +31,15 @@ func New() *cobra.Command {
 	c := &comparison{threshold: stat.Band}
 	cmd := &cobra.Command{
 		Use: "compare A.jsonl B.jsonl [flags]",
-		Long: `Compare sets the results B beside the earlier results A: what differs in the
-machines, then cell by cell the ratio of the times with its interval and one of
-four words, faster, slower, same or not proven, and at last all cells together
-(geometric mean). Cells are matched by their names. Rounds of the same number are
-paired where seeds, plans and machines agree; the table says which it was, and why.
-The intervals allow for what the machine may do between two runs; bench --against
-runs two builds alternately instead, and sees smaller changes.
+		Long: `Compare sets the results B beside the earlier results A. It says what got slower
+and what faster, which change it could have seen, and cell by cell the ratio of
+the times with its interval and a word: faster, slower, same or not proven. Each
+turn of a cell is compared by the same records that were written beside it
+without a Writer, by bufio.Writer, write(2) or fdatasync(2), in the same process:
+a machine that became slower is in both. Nothing is scaled. bench --against runs
+two builds alternately instead, sees smaller changes, and is the one for CI.
+Where other programs took more of the CPUs during one run than during the other,
+there is no verdict.
 
 It exits with 1 if a cell, or all together, got slower by more than the threshold,
 with the whole interval beyond it: for a check in CI. Up to the threshold two
@@ -46,7 +49,7 @@ A or B may be baseline:NAME, kept by holdfast bench --save-baseline NAME. One of
 them may be -, the standard input.`,
 		Example: `  holdfast compare before.jsonl after.jsonl
   holdfast compare baseline:main results.jsonl --threshold 10% --export markdown`,
-		Annotations: cli.Exits(map[int]string{cli.ExitNotMet: "a cell, or all together, got slower by more than the threshold"}),
+		Annotations: cli.Exits(map[int]string{cli.ExitNotMet: "a cell, or all together, got slower by more than the threshold", cli.ExitNotKnown: "that is not known: one of the runs was disturbed by other programs, and the other was not"}),
 		Args:        twoResults,
 		ValidArgsFunction: func(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) {
 			for _, name := range BaselineNames() {
@@ -59,6 +62,7 @@ them may be -, the standard input.`,
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.Var(cli.Once("percent", &c.threshold, cli.ParseShare("threshold")), "threshold", "the slowdown from which a cell has regressed (default: 5%)")
+	f.BoolVar(&c.all, "all", false, "print all cells and how they were compared")
 	f.VarP(cli.Once("file", &c.output, cli.NewFile), "output", "o", "write an HTML page, or what is exported, to this new file")
 	cli.ExportFlag(f, &c.format, "write for programs or a pull request")
 	f.Var(cli.Once("dir", &c.dir, cli.Given), "baseline-dir", "the directory of the baselines (default: in the user's cache)")
@@ -92,7 +96,7 @@ func (c *comparison) run(cmd *cobra.Command, nameA, nameB string) error {
 		if c.output != "" && c.format == "" {
 			return report.ContrastHTML(w, []figure.Contrast{both}, nil)
 		}
-		return Show(w, both, c.format)
+		return Show(w, both, c.format, c.all)
 	}
 	if err := cli.WriteOut(cmd.OutOrStdout(), c.output, write); err != nil {
 		return err
@@ -100,12 +104,17 @@ func (c *comparison) run(cmd *cobra.Command, nameA, nameB string) error {
 	return Regression(both)
 }
 
-// Show writes a comparison in a format, or for a terminal.
-func Show(w io.Writer, c figure.Contrast, format report.Format) error {
+// Show writes a comparison in a format, or for a terminal, in short or all of it.
+func Show(w io.Writer, c figure.Contrast, format report.Format, all bool) error {
 	if format != "" {
 		return report.Contrast(w, c, format, 0)
 	}
-	return cli.WriteLocal(w, func(text io.Writer) error { return report.Contrast(text, c, "", cli.Columns(w)) })
+	return cli.WriteLocal(w, func(text io.Writer) error {
+		if all {
+			return report.Contrast(text, c, "", cli.Columns(w))
+		}
+		return report.ContrastBrief(text, c, cli.Columns(w))
+	})
 }
 
 // readSide reads results that a user named, when held trials are in memory already.
@@ -139,8 +148,11 @@ func Contrast(a, b figure.Side, alternately bool, threshold float64) (figure.Con
 	return c, err
 }
 
-// Regression returns the refusal of a run that is slower than the threshold permits, or nil.
+// Regression returns the refusal of a run that is slower than the threshold permits, or of two that can't be compared, or nil.
 func Regression(c figure.Contrast) error {
+	if c.Disturbed != "" {
+		return &cli.Refusal{Code: cli.ExitNotKnown, Err: errors.New("no verdict: " + c.Disturbed), Hint: "run both again on a quiet machine, or use holdfast bench --against PROGRAM"}
+	}
 	if !c.Regressed() {
 		return nil
 	}

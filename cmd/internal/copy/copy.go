@@ -112,7 +112,7 @@ func parseCopyMethod(text string) (filecopy.Method, error) {
 		}
 		names = append(names, m.String())
 	}
-	return 0, fmt.Errorf("%q is no way to copy; use %s", text, strings.Join(names, ", "))
+	return 0, fmt.Errorf("%q is not a way to copy; use %s", text, strings.Join(names, ", "))
 }
 
 // mostCopyBuffer is the largest buffer of a policy.
@@ -124,7 +124,7 @@ func parseCopyBuffer(text string) (holdfast.Size, error) {
 	case err == nil && size == 0:
 		return 0, errors.New("nothing can't be read at a time; use for instance 128KiB, or leave --buffer out")
 	case err == nil && size > mostCopyBuffer:
-		return 0, fmt.Errorf("a buffer of %v can't be had; use 1B to %v", size, mostCopyBuffer)
+		return 0, fmt.Errorf("a buffer of %v is not possible; use 1B to %v", size, mostCopyBuffer)
 	}
 	return size, err
 }

@@ -41,9 +41,10 @@ func New() *cobra.Command {
 		Use: "fleet RESULTS.jsonl|DIRECTORY... [flags]",
 		Long: `Fleet reads results that holdfast bench -o has kept on many hosts, and sets like
 hosts beside each other: the same study, CPU model, CPUs, memory, file system,
-mount options and kind of device. In each group it finds the hosts that are slower
-than their peers, whose syncs are too fast to be true, or whose write cache is
-another one, and lists the facts that differ. Of a directory it takes all files
+mount options and kind of device. In each group it finds the hosts whose syncs,
+disk bandwidth or memory are slower than those of their peers, each for itself,
+whose syncs are too fast to be true, or whose write cache is another one, and
+lists the facts that differ. Of a directory it takes all files
 *.jsonl in it and below. The directory deploy has what runs bench on each node of
 Slurm, Kubernetes or Ansible.
 
@@ -62,9 +63,9 @@ or damaged, and a host of --expect that has none, is listed; the others go on.`,
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.Var(cli.Once("file", &c.expect, cli.Given), "expect", "list the hosts of this file that have no results: names, parted by\nspaces or lines; - is the standard input")
+	f.Var(cli.Once("file", &c.expect, cli.Given), "expect", "list the hosts of this file that have no results: names, separated by\nspaces or lines; - is the standard input")
 	f.Var(cli.Once("percent", &c.threshold, cli.ParseShare("threshold")), "threshold", "the least slowdown of an outlier (default: 25%)")
-	f.BoolVar(&c.all, "all", false, "print every host; without it what comes first, in at most 60 lines")
+	f.BoolVar(&c.all, "all", false, "print every host, and how it is judged; without it the answer, in at\nmost 30 lines")
 	f.VarP(cli.Once("file", &c.output, cli.NewFile), "output", "o", "write an HTML page, or what is exported, to this new file")
 	cli.ExportFlag(f, &c.format, "write for programs or a pull request")
 	return cmd
@@ -113,6 +114,8 @@ func verdict(f fleet.Fleet) error {
 	switch {
 	case len(odd) > 0:
 		return &cli.Refusal{Code: cli.ExitNotMet, Err: fmt.Errorf("not like their peers: %s", names(odd)), Hint: "measure them again, alone, to see whether it stays"}
+	case len(f.Unanswered()) > 0:
+		return &cli.Refusal{Code: cli.ExitNotKnown, Err: fmt.Errorf("no results of %s", names(f.Unanswered())), Hint: "measure there, or leave the names out of --expect"}
 	case !f.Known():
 		return &cli.Refusal{Code: cli.ExitNotKnown, Err: errors.New("not every host could be judged"),
 			Hint: "give results of all hosts, and of at least four of each kind"}
@@ -131,7 +134,7 @@ func names(all []string) string {
 
 // expected reads the names of --expect, if it is given.
 func (c *command) expected(stdin io.Reader) ([]string, error) {
-	const hint = "the file has the names of hosts, parted by spaces or lines"
+	const hint = "the file has the names of hosts, separated by spaces or lines"
 	if c.expect == "" {
 		return nil, nil
 	}

@@ -49,7 +49,7 @@ var Kinds = []genKind{genRandom, genSparse, genText, genZero}
 
 func parseGenKind(text string) (genKind, error) {
 	if !slices.Contains(Kinds, genKind(text)) {
-		return "", fmt.Errorf("%q is no kind of bytes; use random, text, zero or sparse", text)
+		return "", fmt.Errorf("%q is not a kind of bytes; use random, text, zero or sparse", text)
 	}
 	return genKind(text), nil
 }
@@ -130,7 +130,7 @@ func (g *generation) run(cmd *cobra.Command, file, sizeText string) (err error) 
 			return cli.Misuse("take a smaller unit: 1500kB and not 1.5MB", "size %q is a fraction", sizeText)
 		}
 		if _, turned := holdfast.ParseSize(file); turned == nil {
-			return cli.Misuse("the file comes first: holdfast gen source "+file, "%q is no size, and %q is one", sizeText, file)
+			return cli.Misuse("the file comes first: holdfast gen source "+file, "%q is not a size, and %q is one", sizeText, file)
 		}
 		sentence, hint, _ := strings.Cut(cli.PlainText(err), "; ")
 		return cli.Misuse(cmp.Or(hint, "no file can be as large as that"), "%s", sentence)

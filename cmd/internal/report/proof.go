@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/cmd/internal/cli"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/chart"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/page"
 	"github.com/holdfast-go/holdfast/internal/crash"
 )
@@ -70,7 +71,7 @@ func proofHTML(w io.Writer, file string, verdicts []crash.Verdict) error {
 	s := proofPage(file, verdicts)
 	p := page.Page{Title: "holdfast: prove", Question: "What do crashes take of what was written, beside what each policy allows?", Answer: s.Answer}
 	s.Answer = nil
-	p.Sections = []page.Section{{Title: "By level", Tables: []page.Table{levelTable(verdicts)}}, s}
+	p.Sections = []page.Section{{Title: "By level", Charts: levelChart(verdicts), Tables: []page.Table{levelTable(verdicts)}}, s}
 	return page.Write(w, p)
 }
 
@@ -106,6 +107,52 @@ func levelTable(verdicts []crash.Verdict) page.Table {
 			cli.Grouped(all.Acknowledged), cli.Grouped(all.Lost), of("correct"), of("liar"))})
 	}
 	return t
+}
+
+// levelChart draws the verdicts of each level: promises that held and that broke, liars that were caught and that were not.
+func levelChart(verdicts []crash.Verdict) []page.Chart {
+	names := []string{"promise held", "promise broken", "not known", "control as it must be", "control not as it must be"}
+	p := chart.Plot{
+		Title: "verdicts of each level: promises, and controls that show that a loss would be seen", Stacked: true,
+		X: chart.Axis{Name: "verdicts", Low: 0, High: 1}, Y: chart.Axis{Categories: []string{}},
+	}
+	looks := []int{2, 1, 4, 0, 6}
+	for i, name := range names {
+		p.Series = append(p.Series, chart.Series{Name: name, As: chart.Bars, Look: looks[i]})
+	}
+	counts := map[string][]int{}
+	for _, v := range verdicts {
+		level := levelOf(v)
+		if counts[level] == nil {
+			counts[level] = make([]int, len(names))
+			p.Y.Categories = append(p.Y.Categories, level)
+		}
+		of := 2
+		switch {
+		case v.Control == "" && v.Verdict == crash.Held:
+			of = 0
+		case v.Control == "" && v.Verdict == crash.Broken:
+			of = 1
+		case v.Control != "" && v.Verdict == crash.Held:
+			of = 3
+		case v.Control != "" && v.Verdict == crash.Broken:
+			of = 4
+		}
+		counts[level][of]++
+	}
+	for row, level := range p.Y.Categories {
+		for i := range names {
+			if n := counts[level][i]; n > 0 {
+				p.Series[i].Marks = append(p.Series[i].Marks, chart.Mark{X: float64(n), Y: float64(row), Label: fmt.Sprint(n), Title: fmt.Sprintf("%s, %s: %d", level, names[i], n)})
+			}
+		}
+	}
+	p.Series = slices.DeleteFunc(p.Series, func(s chart.Series) bool { return len(s.Marks) == 0 })
+	svg := p.SVG()
+	if svg == "" {
+		return nil
+	}
+	return []page.Chart{{Picture: svg, Caption: "A control is a program whose outcome is known: one that is right has to hold, and a liar, which says that bytes are safe before they are, has to be caught."}}
 }
 
 func levelOf(v crash.Verdict) string { return strings.TrimSpace(string(v.Level) + " " + v.FS) }

@@ -149,7 +149,7 @@ func ParseCache(text string) (result.Cache, error) {
 	if slices.Contains(CacheStates, result.Cache(text)) {
 		return result.Cache(text), nil
 	}
-	return "", fmt.Errorf("%q is no state of the page cache; use new, warm, cold, try-cold, drop or remount", text)
+	return "", fmt.Errorf("%q is not a state of the page cache; use new, warm, cold, try-cold, drop or remount", text)
 }
 
 // Choose completes a choice with what the flags choose.

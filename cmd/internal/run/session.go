@@ -38,6 +38,9 @@ type Session struct {
 	shown int  // the last round that was shown
 	told  bool // the first figures
 	clock clock
+
+	// Enough says if what was measured decides what is asked: the run ends then. Nil: it is not asked.
+	Enough func(result.Run) bool
 }
 
 // A subject is the study or sweep that is measured.
@@ -236,7 +239,9 @@ func allCounted(run result.Run) bool {
 func (s *Session) execute(ctx context.Context, m trial.Matrix) error {
 	plan := s.Run.Header.Plan
 	if plan.Width > 0 {
-		m.Settled = func() bool { _, ok := figure.Settled(s.Run, plan.Width); return ok }
+		m.Settled = func() bool { _, ok := figure.Settled(s.Run, plan.Width); return ok || s.enough() }
+	} else if s.Enough != nil {
+		m.Settled, m.MostRounds = s.enough, m.Rounds
 	}
 	s.Say("plan: %s", planText(len(m.Cells), plan, m.Seed))
 	s.clock = clock{begun: time.Now()}
@@ -261,7 +266,11 @@ func (s *Session) execute(ctx context.Context, m trial.Matrix) error {
 	case stop == trial.AtLimit:
 		e.State = result.OutOfTime
 	}
-	s.Say("%s", endText(e, plan))
+	if text := endText(e, plan); e.State == result.Complete && s.enough() {
+		s.Say("ended after %d rounds: what was asked is decided", e.Rounds)
+	} else {
+		s.Say("%s", text)
+	}
 	s.Run.End = &e
 	if s.file == nil {
 		return err
@@ -272,6 +281,9 @@ func (s *Session) execute(ctx context.Context, m trial.Matrix) error {
 	return err
 }
 
+// enough reports whether the run may end because its question is decided.
+func (s *Session) enough() bool { return s.Enough != nil && s.Enough(s.Run) }
+
 // endText says why a run ended where it did.
 func endText(e result.End, plan result.Plan) string {
 	done := fmt.Sprintf("ended after %d rounds", e.Rounds)
@@ -280,7 +292,7 @@ func endText(e result.End, plan result.Plan) string {
 	}
 	width := ""
 	if e.Width > 0 {
-		width = fmt.Sprintf("; the ratio that is known worst is known to ±%.1f %%", e.Width*100)
+		width = fmt.Sprintf("; the least certain ratio is known to ±%.1f %%", e.Width*100)
 	}
 	switch {
 	case e.State == result.OutOfTime:
@@ -490,7 +502,7 @@ func firstFigures(run result.Run) string {
 	if cheapest.Name == dearest.Name {
 		return ""
 	}
-	return fmt.Sprintf("first figures, of one short trial each: a record takes from %s (%v) to %s (%v), %s",
+	return fmt.Sprintf("first figures, of one short trial each: from %s (%v) to %s (%v) a record, %s",
 		study.Duration(least), cheapest.Policy, study.Duration(most), dearest.Policy, cli.CountText(int64(load.Writers), "writer"))
 }
 

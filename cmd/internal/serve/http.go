@@ -126,7 +126,7 @@ func serve(ctx context.Context, conn net.Conn, answer handler, failed func(any))
 		return // A browser opens connections ahead. An answer to nothing would be taken for that to its next request.
 	}
 	if status != statusOK {
-		w.Text(status, "this is no request that is answered here")
+		w.Text(status, "this is not a request that is answered here")
 		if ctx.Err() == nil { // to close with bytes unread would take the answer away
 			closeWrite(conn)
 			_, _ = io.CopyN(io.Discard, conn, mostRequest)

@@ -33,7 +33,7 @@ func TestPipesAndDevicesAreNotOpened(t *testing.T) {
 	write(t, dir, "a.jsonl", lines(t, sample(t))...)
 	s := newSite(t, dir)
 	list := s.wants("/", http.StatusOK, "pipe.jsonl", "socket.jsonl", ">a.jsonl<").body
-	if n := strings.Count(list, "is no regular file"); n != want {
+	if n := strings.Count(list, "is not a regular file"); n != want {
 		t.Errorf("%d files are not regular, want %d:\n%s", n, want, list)
 	}
 	if strings.Contains(list, "another pipe") {
@@ -41,7 +41,7 @@ func TestPipesAndDevicesAreNotOpened(t *testing.T) {
 	}
 	for _, name := range []string{"pipe.jsonl", "another pipe", "socket.jsonl"} {
 		for _, page := range []string{"/report", "/live", "/events"} {
-			s.wants(link(page, name), http.StatusUnprocessableEntity, "is no regular file")
+			s.wants(link(page, name), http.StatusUnprocessableEntity, "is not a regular file")
 		}
 	}
 }

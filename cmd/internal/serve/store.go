@@ -219,7 +219,7 @@ func reason(err error) string {
 }
 
 // errNotFile is the error for a pipe, a device or a directory.
-var errNotFile = errors.New("is no regular file")
+var errNotFile = errors.New("is not a regular file")
 
 // open opens a regular file in the directory, and nothing else: a pipe would wait, and a device may
 // act.

@@ -40,6 +40,7 @@ type audit struct {
 	resultsDir
 	from   string
 	page   string // to write
+	whole  bool   // print all
 	export report.Format
 }
 
@@ -76,6 +77,7 @@ that directory at the end.`,
 	f.Var(cli.Once("duration", &a.budget, cli.ParseTime(time.Second)), "time", "fit all studies into this time (default: about two minutes)")
 	f.BoolVar(&a.dryRun, "dry-run", false, "show what would be run, and write nothing")
 	f.VarP(cli.Once("dir", &a.dir, cli.NewFile), "output", "o", "keep the results of each study in this new directory (JSON Lines)")
+	cli.AllFlag(f, &a.whole)
 	cli.ExportFlag(f, &a.export, "print this instead of the table")
 	f.Var(cli.Once("file", &a.page, cli.NewFile), "page", "also write an HTML page, in which claims are chosen by their verdicts")
 	f.Var(cli.Once("dir", &a.from, cli.Given), "from", "judge the results that an earlier audit has kept with -o")
@@ -83,7 +85,7 @@ that directory at the end.`,
 	place.FileSystemsFlag(f, &a.where.Kinds)
 	a.where.TmpfsFlag(f)
 	cli.InGroup(f, "How to measure", "from", "seed", "fs", "allow-tmpfs")
-	cli.InGroup(f, "The page", "page")
+	cli.InGroup(f, "What is shown", "all", "export", "page")
 	return cmd
 }
 
@@ -354,7 +356,9 @@ func (a *audit) print(w io.Writer, dir string, facts []machine.Fact, judged []st
 		}
 	}
 	if a.export != "" {
-		return report.WriteAudit(w, all, a.export, 0)
+		return report.WriteAudit(w, all, a.export, 0, true)
 	}
-	return cli.WriteLocal(w, func(text io.Writer) error { return report.WriteAudit(text, all, "", cli.Columns(w)) })
+	return cli.WriteLocal(w, func(text io.Writer) error {
+		return report.WriteAudit(text, all, "", cli.Columns(w), a.whole || len(a.claims) > 0)
+	})
 }

@@ -72,7 +72,7 @@ func Commands(studies study.List, kernels ...place.Kernel) (all []*cobra.Command
 func list(w io.Writer, studies study.List) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "study\tquick\tdefault\tfull\tquestion")
-	fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s?\n", sweep.Policy().Name, "10s", "50s", "5m0s", sweep.Policy().Question)
+	fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s?\n", sweep.Policy().Name, "10s", "45s", "5m0s", sweep.Policy().Question)
 	for _, s := range studies {
 		row := []string{s.Name}
 		for _, preset := range []study.Preset{study.Quick(), study.Default(), study.Full()} {
@@ -204,7 +204,7 @@ func (s *studying) run(cmd *cobra.Command) error {
 	err := s.Check(cmd,
 		cli.Pair{Flag: "source", Others: "count", Why: "--source copies a whole file, and --count gives another number of bytes"},
 		cli.Pair{Flag: "kernel", Others: "source diy", Why: "--source and --diy are files here, and --kernel runs the study in another kernel"},
-		cli.Pair{Flag: "kernel", Others: "save-baseline", Why: "a run with --kernel is of two kernels, and is no baseline"},
+		cli.Pair{Flag: "kernel", Others: "save-baseline", Why: "a run with --kernel is of two kernels, and is not a baseline"},
 		cli.Pair{Flag: "keep", Others: "fs kernel", Why: "--keep is of files in --dir, and --fs and --kernel write on file systems that go with the run"},
 		cli.Pair{Flag: "all", Others: "export", Why: "--all is of the text, and --export has all in any case"})
 	if err != nil {

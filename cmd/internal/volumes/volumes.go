@@ -189,7 +189,7 @@ func areDirs(names []string) error {
 		case err != nil:
 			return cli.Misuse(hint, "%s: %w", name, cli.Cause(err))
 		case !info.IsDir():
-			return cli.Misuse(hint, "%s is no directory", name)
+			return cli.Misuse(hint, "%s is not a directory", name)
 		}
 	}
 	return nil

@@ -64,7 +64,7 @@ data is no valid UTF-8. With --follow cat waits for new records until it is ende
 	var renumber bool
 	repair := &cobra.Command{
 		Use:   "repair directory new-directory [flags]",
-		Short: "copy what is whole of a log to a new directory",
+		Short: "copy the intact part of a log to a new directory",
 		Long: `Repair copies the records before the first missing one to a new log, with their
 indices, and makes it durable. Nobody may read the copy who may not read the damaged
 log, which stays as it is. The exit code is 1 if whole records are left that can't
@@ -74,7 +74,7 @@ have their indices in the copy.`,
 		Args:        arguments(2, "wal repair needs the directory of a log and a new directory"),
 		RunE:        func(cmd *cobra.Command, args []string) error { return repairTo(cmd, args[0], args[1], renumber) },
 	}
-	repair.Flags().BoolVar(&renumber, "renumber", false, "copy what is whole behind damage too: these records get new indices")
+	repair.Flags().BoolVar(&renumber, "renumber", false, "copy intact records behind damage too: they get new indices")
 	cmd.AddCommand(&cobra.Command{
 		Use:         "verify directory",
 		Short:       "read and check all of a log",
@@ -135,7 +135,7 @@ func verdict(damaged int) error {
 		return nil
 	}
 	return &cli.Refusal{Code: cli.ExitNotMet, Err: fmt.Errorf("the log is damaged in %s", cli.CountText(int64(damaged), "place")),
-		Hint: "holdfast wal repair copies what is whole before the first missing record to a new directory"}
+		Hint: "holdfast wal repair copies the records before the first missing one to a new directory"}
 }
 
 // scan calls each with every whole record from an index on, and reports damage on standard error. A

@@ -116,7 +116,7 @@ func (p *pile) number(i int64) int64 {
 var (
 	errIsInput    = errors.New("it is standard input too")
 	errExists     = errors.New("it has bytes, and nothing is overwritten")
-	errNotRegular = errors.New("it is no regular file; lines are appended only to regular ones")
+	errNotRegular = errors.New("it is not a regular file; lines are appended only to regular ones")
 )
 
 // look says why a file takes no lines, and stops the run where it would harm what is there.

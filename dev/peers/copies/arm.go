@@ -223,7 +223,7 @@ func run(ctx context.Context, name string, args ...string) error {
 	return nil
 }
 
-// versions are those of the compared programs.
+// versions returns the versions of the compared programs.
 func versions(ctx context.Context) (list []string) {
 	for _, name := range []string{"cp", "rsync", "dd", "cat"} {
 		out, err := exec.CommandContext(ctx, name, "--version").Output()

@@ -42,7 +42,7 @@ func jobs(quick bool) []job {
 
 func (j job) bytes() int64 { return int64(j.files) * max(j.data, 4*kib) }
 
-// paths are those of its files in a directory.
+// paths returns the paths of its files in a directory.
 func (j job) paths(dir string) []string {
 	paths := make([]string, j.files)
 	for i := range paths {

@@ -78,7 +78,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return table.Flush()
 }
 
-// levels are those of a program.
+// levels are the levels at which each program is crashed.
 var levels = []crash.Level{crash.Kill, crash.Fault, crash.PowerCut}
 
 // errNotJudged says that a level says nothing about a program.

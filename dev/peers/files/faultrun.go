@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/dev/peers/internal/command"
 )
 
-// A standing is what came of one peer under one fault.
+// A standing is the result of one peer under one fault.
 type standing struct {
 	peer    *peer
 	right   int // files that hold what they are to hold

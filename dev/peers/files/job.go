@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/dev/peers/internal/command"
 )
 
-// A job is what a trial writes: so many files of one size, or so many lines of one size to each
-// file in turn.
+// A job is one trial's load: n files of one size, or n lines of one size appended to each file in
+// turn.
 type job struct {
 	Files int
 	Lines int  // 0: each file is written once

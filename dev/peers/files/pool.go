@@ -46,7 +46,7 @@ func inTurn(write writeFile) func(s *site) error {
 	}
 }
 
-// pooled writes them as users of errgroup do: a goroutine a file, so many at once.
+// pooled writes them as users of errgroup do: a goroutine a file, at most width at once.
 func pooled(width int, write writeFile) func(s *site) error {
 	return func(s *site) error {
 		var g errgroup.Group
@@ -58,7 +58,7 @@ func pooled(width int, write writeFile) func(s *site) error {
 	}
 }
 
-// channelled writes them with so many goroutines that take them from a channel.
+// channelled writes them with width goroutines that take them from a channel.
 func channelled(width int, write writeFile) func(s *site) error {
 	return func(s *site) error {
 		todo := make(chan int)

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// raiseDescriptors lets this process open at least so many files.
+// raiseDescriptors raises this process's limit of open files to at least need.
 func raiseDescriptors(need uint64) error {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
@@ -27,7 +27,7 @@ func raiseDescriptors(need uint64) error {
 	return nil
 }
 
-// limitDescriptors lets this process open no more than so many files.
+// limitDescriptors sets this process's limit of open files to most.
 func limitDescriptors(most uint64) error {
 	return unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: most, Max: most})
 }

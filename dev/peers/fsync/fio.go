@@ -53,7 +53,7 @@ func runFio(ctx context.Context, s *site, path, dir string, options []string) (s
 	return parseFio(out.Bytes())
 }
 
-// A fioOutput is what we read of fio's JSON.
+// A fioOutput has the fields of fio's JSON that we read.
 type fioOutput struct {
 	Jobs []struct {
 		Error int `json:"error"`

@@ -41,7 +41,7 @@ func find(name, pattern string) string {
 	return slices.Max(found)
 }
 
-// pathOf returns that of one of the tools, or an empty one.
+// pathOf returns the path of the named tool, or "".
 func pathOf(tools []tool, name string) string {
 	for _, t := range tools {
 		if t.name == name {
@@ -51,7 +51,7 @@ func pathOf(tools []tool, name string) string {
 	return ""
 }
 
-// version is what the tool says of itself.
+// version returns the tool's own words about its version.
 func (t tool) version() string {
 	out, err := exec.Command(t.path, "--version").Output()
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/holdfast-go/holdfast/wal"
 )
 
-// logEach is how many records each of so many goroutines writes.
+// logEach maps a number of goroutines to the number of records that each writes.
 var logEach = map[int]int{1: 1000, 8: 500, 64: 250, 512: 117}
 
 // logs compares what it costs to append durably to a log that finds each record again.
@@ -123,7 +123,7 @@ func openRecycled(o wal.Options) func(string, work) (*sink, error) {
 	}
 }
 
-// newRecords is logRecords without those of the older log.
+// newRecords is logRecords without the older log's records.
 func newRecords(dir string, w work) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		old, _ := oldRecords(w)

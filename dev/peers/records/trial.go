@@ -19,7 +19,7 @@ import (
 // errUnsupported says that an arm can't do its work here: the table shows it.
 var errUnsupported = errors.ErrUnsupported
 
-// work is what one trial writes: each goroutine so many records of one size.
+// work is the load of one trial: each goroutine writes `each` records of one size.
 type work struct {
 	goroutines, each, size int
 	policy                 string        // ours; the buffer of the others is as large

@@ -36,7 +36,7 @@ func forbidChanges(dir string, on bool) (err error) {
 	return nil
 }
 
-// mountSmall mounts a file system in memory of so many bytes.
+// mountSmall mounts a tmpfs of the given size in bytes.
 func mountSmall(dir string, bytes int64) (unmount func() error, err error) {
 	if err := unix.Mount("rotate", dir, "tmpfs", 0, fmt.Sprintf("size=%d", bytes)); err != nil {
 		return nil, fmt.Errorf("%w: only root may mount a disk to fill (%w)", errors.ErrUnsupported, err)

@@ -109,7 +109,7 @@ var arms = []arm{
 	}},
 }
 
-// A trouble is what happens to a log while it is written to.
+// A trouble is an event that befalls a log while it is written to.
 type trouble struct {
 	name    string
 	at      limits
@@ -227,12 +227,12 @@ func (t *trial) fill() error {
 	return errors.Join(err, f.Close())
 }
 
-// record is what goroutine g writes as its nth.
+// record returns the nth record of goroutine g.
 func record(g, n int) []byte {
 	return fmt.Appendf(nil, "%d %d %s.\n", g, n, strings.Repeat("x", 60+n*7%60))
 }
 
-// A count is what became of the records.
+// A count has the records by their fate.
 type count struct {
 	records int // that were accepted
 	refused int
@@ -244,7 +244,7 @@ type count struct {
 	files   int
 }
 
-// measure writes so many records, with a trouble in between, and counts them.
+// measure writes the given number of records, with a trouble in between, and counts them.
 func measure(in string, a arm, x trouble, records, rate int) (c count, err error) {
 	root, err := os.MkdirTemp(in, "log-")
 	if err != nil {

@@ -91,7 +91,7 @@ func TestUnpairedIsBenchstatsTest(t *testing.T) {
 	for range runs {
 		a := draw(r, 10+r.IntN(11), 1000, 0.1)
 		b := draw(r, 10+r.IntN(11), 1000*(1+0.2*r.Float64()), 0.1)
-		cells, _ := stat.CompareRuns([][]float64{a}, [][]float64{b}, false, nil, 0)
+		cells := stat.CompareRuns([][]float64{a}, [][]float64{b}, false, nil, 0)
 		ours, theirs := cells[0], differsAt(a, b, 2)
 		if differs(ours) != theirs {
 			t.Errorf("%v\n%v\nours %+v, benchstat finds a difference: %v", a, b, ours, theirs)

@@ -37,7 +37,7 @@ const (
 // A platform is a system and a processor.
 type platform struct{ system, processor string }
 
-// platforms are those of a release.
+// platforms are the platforms of a release.
 var platforms = []platform{
 	{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"},
 	{"windows", "amd64"}, {"windows", "arm64"}, {"freebsd", "amd64"}, {"freebsd", "arm64"},

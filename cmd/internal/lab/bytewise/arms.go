@@ -93,7 +93,7 @@ func byteCaches(c study.Choice) []result.Cache {
 	return study.Or([]result.Cache{c.Cache, result.Warm}, nil)
 }
 
-// vbufSizes are those of setvbuf.
+// vbufSizes returns the buffer sizes for setvbuf.
 func vbufSizes(c study.Choice) (sizes []int) {
 	if len(c.Buffers) == 0 {
 		return []int{1, 512, 4096, 65536}
@@ -186,7 +186,7 @@ func readBytes(open func(string) (byteReader, error), n int64, cache result.Cach
 	}
 }
 
-// writeBytes writes n bytes over those of a file.
+// writeBytes overwrites the first n bytes of a file.
 func writeBytes(over func(string) (byteWriter, error), n int64, cache result.Cache) trial.Task {
 	return trial.Task{
 		// Not one byte of the file is right before the trial.

@@ -238,7 +238,7 @@ func callsText(e study.Evidence, d direction, arm string) string {
 	return study.Whole(e.Median(arm, callsIn(d)))
 }
 
-// callsIn counts those of a direction.
+// callsIn returns the metric that counts the calls of a direction.
 func callsIn(d direction) study.Metric {
 	if d == toRead {
 		return study.Reads

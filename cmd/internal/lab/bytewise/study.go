@@ -62,7 +62,7 @@ func Study() study.Study {
 	}
 }
 
-// A direction is what a trial does with the file.
+// A direction says whether a trial reads or writes the file.
 type direction string
 
 const (

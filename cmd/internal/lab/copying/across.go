@@ -28,7 +28,7 @@ func acrossCopies(all []study.Evidence) study.Shown {
 	return study.Shown{Tables: tables, Picture: acrossPicture(all), Learnt: acrossLearnt(all)}
 }
 
-// A copyWork is what is compared: one form of files of one size.
+// A copyWork is the unit of comparison: one form of files of one size.
 type copyWork struct {
 	form  timing.Form
 	size  int64

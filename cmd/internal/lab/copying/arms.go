@@ -249,7 +249,7 @@ func (c copyCell) task(choice study.Choice, n int64, source *copysource.Source) 
 	return t
 }
 
-// each is what the form does after each write, or nil.
+// each returns the call that the form makes after each write, or nil.
 func (c copyCell) each(to *os.File) func() error {
 	fd := int(to.Fd())
 	switch c.form {

@@ -59,7 +59,7 @@ func sameKernel(all []study.Evidence) (same []study.Evidence) {
 	return own
 }
 
-// kindOf is what a file system is, without where it is and with which options.
+// kindOf returns the kind of a file system, without its place and its options.
 func kindOf(fileSystem string) string {
 	kind, _, _ := strings.Cut(strings.TrimPrefix(fileSystem, study.UserModeLinux), "-")
 	return kind

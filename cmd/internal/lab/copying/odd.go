@@ -81,7 +81,7 @@ func kernelsShare(e study.Evidence) (asked, found string) {
 	return asked, found
 }
 
-// costOfGo compares the CPU time of the loop in Go with that of the loop in C, by buffer.
+// costOfGo compares the CPU time of the loop in Go with the CPU time of the loop in C, by buffer.
 func costOfGo(e study.Evidence) (asked, found string) {
 	for _, b := range []int64{1, 4096, 65536} {
 		if inC := (copyCell{timing.InC, wholeSize, b}).name(); e.Have(copyArm(b), inC) {

@@ -122,7 +122,7 @@ func partRuns(p study.Part, c study.Choice) bool {
 	return true
 }
 
-// partCells are those of the part.
+// partCells returns the cells of the part.
 func partCells(p study.Part, c study.Choice) (cells []copyCell) {
 	if !partRuns(p, c) {
 		return nil

@@ -28,7 +28,7 @@ func stretch(t result.Trial) float64 {
 	return stretchBy(t, t.Values[tailNs]/t.Values[tailBytes])
 }
 
-// stretchBy is stretch where each further byte takes so many nanoseconds.
+// stretchBy is stretch with the cost of each further byte in nanoseconds.
 func stretchBy(t result.Trial, perByte float64) float64 {
 	whole, ok := t.Values[wholeBytes]
 	if !ok || t.Values[tailBytes] == 0 || whole <= float64(t.Size) || t.Elapsed == 0 {
@@ -63,7 +63,7 @@ func (c copyCell) pool(e study.Evidence) []copyCell {
 	return slices.DeleteFunc(copyCells(e), func(other copyCell) bool { return other.form != c.form || other.buffer > study.PageBytes })
 }
 
-// A prediction is made from so many rounds, and so many writes that sync, of all rounds
+// A prediction is made from at least leastRounds rounds, and at least leastWrites writes that sync, of all rounds
 // together. Of others a copy makes many more: see least.
 const (
 	leastRounds = 3

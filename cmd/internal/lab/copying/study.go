@@ -68,7 +68,7 @@ func copyPublished() []study.Table {
 	}
 }
 
-// copyRounds are those of the preset. Where parts were named and the time is short they
+// copyRounds returns the preset's number of rounds. Where parts were named and the time is short they
 // are fewer, down to fewestRounds, if every large buffer is then copied whole.
 func copyRounds(c study.Choice) int {
 	const fewestRounds = 3
@@ -141,7 +141,7 @@ const (
 // begins within a page.
 const oddBuffer = 16284
 
-// twinBuffer is that of the copy that is run twice.
+// twinBuffer is the buffer size of the copy that is run twice.
 const twinBuffer = 4096
 
 func copyArm(buffer int64) string { return copyCell{timing.Copy, wholeSize, buffer}.name() }

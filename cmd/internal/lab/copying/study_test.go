@@ -463,8 +463,8 @@ func TestIterationsReadAsPublished(t *testing.T) {
 	}
 }
 
-// several is a planted run on several file systems. Each takes so many times as long as
-// the first.
+// several plants a run on several file systems. factors has, for each of them, its time as a multiple
+// of the unscaled time.
 func several(t *testing.T, factors map[string]float64, cells ...copyCell) result.Run {
 	t.Helper()
 	var all []study.Evidence

@@ -86,7 +86,7 @@ func (s *Source) Block(size int64) []byte {
 	return b
 }
 
-// A Sum is what a file of known content has to be.
+// A Sum is the size and checksum that a file of known content must have.
 type Sum struct {
 	size int64
 	salt maphash.Seed
@@ -94,7 +94,7 @@ type Sum struct {
 	err  error // why it is not known
 }
 
-// Sum is that of the source's first bytes.
+// Sum returns the sum of the source's first size bytes.
 func (s *Source) Sum(size int64) Sum {
 	if sum, ok := s.known[size]; ok {
 		return Sum{size, s.salt, sum, nil}
@@ -110,7 +110,7 @@ func (s *Source) Sum(size int64) Sum {
 	return Sum{size, s.salt, sum, err}
 }
 
-// Repeated is that of the block, over and over.
+// Repeated returns the sum of size bytes that repeat the block.
 func Repeated(block []byte, size int64) Sum {
 	salt := maphash.MakeSeed()
 	var h maphash.Hash

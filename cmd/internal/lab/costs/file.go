@@ -71,7 +71,7 @@ func checkPage(page []byte, number int64) error {
 	return nil
 }
 
-// theRecord is what the writes of 40 bytes write.
+// theRecord is the record of 40 bytes that recordsTask writes.
 const theRecord = "a record of 40 bytes, its newline too..\n"
 
 // recordsTask writes records to a new file: each by a call, or through a buffer.

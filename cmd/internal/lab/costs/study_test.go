@@ -45,7 +45,7 @@ func (p costsPlant) measurement(round, rounds int) result.Measurement {
 	}
 }
 
-// costsEvidence plants so many rounds.
+// costsEvidence plants the given number of rounds.
 func costsEvidence(rounds int, plants map[string]costsPlant, missing ...result.Missing) study.Evidence {
 	e := studytest.Planted(rounds, func(arm string, round int, m *result.Measurement) {
 		*m = plants[arm].measurement(round, rounds)

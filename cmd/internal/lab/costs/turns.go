@@ -14,7 +14,7 @@ import (
 // The same loop runs with it and without it, turn by turn. The median turn counts,
 // so that one in which another process had the CPU does not.
 
-// turns is how many there are in a trial. They are so many that most are much shorter
+// turns is the number of turns in a trial. With 100, most turns are much shorter
 // than the time that a scheduler gives to another thread.
 const turns = 100
 

@@ -23,7 +23,7 @@ func After(b byte) byte {
 }
 
 // A Sum is a checksum that costs two additions a byte: Ones is the sum of the bytes,
-// Twos that of all values of Ones. Different bytes have the same Sum very rarely.
+// Twos is the sum of all values that Ones had. Different bytes have the same Sum very rarely.
 type Sum struct{ Ones, Twos uint64 }
 
 // Add takes b in.

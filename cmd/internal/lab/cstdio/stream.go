@@ -147,7 +147,7 @@ func (f *Stream) Close() error {
 }
 
 // Copy reads from one file and writes to another in C, len(buffer) bytes a call. It ends at the end
-// of the file, or when at least so many bytes are copied. It returns how many were written.
+// of the file, or when at least until bytes are copied. It returns the number of bytes written.
 func Copy(to, from *os.File, buffer []byte, until int64) (copied int64, err error) {
 	if len(buffer) == 0 {
 		return 0, errors.New("copy: the buffer is empty")

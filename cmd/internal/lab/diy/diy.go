@@ -35,7 +35,7 @@ var harness embed.FS
 // ErrNoCompiler reports that there is no C compiler.
 var ErrNoCompiler = errors.New("there is no C compiler here: install gcc (Debian: apt-get install gcc libc6-dev), or name one in CC")
 
-// A CompileError is what the compiler said of a file that it refused.
+// A CompileError has the compiler's message about a file that it refused.
 type CompileError struct{ Path, Text string }
 
 func (e *CompileError) Error() string {
@@ -50,7 +50,7 @@ type Fault struct {
 
 func (f Fault) String() string { return f.Case + ": " + f.Says }
 
-// Checked is what was found out about a file.
+// Checked is the result of checking a file.
 type Checked struct {
 	Cases  int // how many were tried
 	Faults []Fault
@@ -278,7 +278,7 @@ func crash(report, file string, ended error) string {
 	return fmt.Sprintf("the program touches memory that is not its own (%s)", kind[1])
 }
 
-// A Timing is what a program of [Build] did in one run.
+// A Timing has the times and counts of one run of a program of [Build].
 type Timing struct {
 	Open, Calls, Close time.Duration
 	Made               int64  // calls that succeeded

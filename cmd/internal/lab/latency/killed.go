@@ -21,8 +21,8 @@ import (
 const stampRole = "stamp-until-killed"
 
 // killedWrites is the task of killing a process that writes records at a rate, and of
-// reading what it had accepted. It kills after at least so many records and less than
-// twice as many.
+// reading the records that it had accepted. The number of records before the kill is random: at
+// least `least`, and less than twice that.
 func (o sink) killedWrites(least, size int64) trial.Task {
 	after := least + rand.Int64N(least)
 	return trial.Task{
@@ -48,7 +48,7 @@ func (o sink) killedWrites(least, size int64) trial.Task {
 	}
 }
 
-// kill starts a process that writes, and kills it when it has reported so many Writes.
+// kill starts a process that writes, and kills it when it has reported `after` Writes.
 // It returns the times at which those Writes returned that were reported in the end.
 func (o sink) kill(ctx context.Context, c *trial.Clock, after, size int64) ([]time.Duration, error) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -122,7 +122,7 @@ func acknowledge(ctx context.Context, f io.Writer, size int64, stdout io.Writer)
 	}
 }
 
-// A killedLoss is what became of a killed process's records.
+// A killedLoss counts the records of a killed process: accepted, readable and lost.
 type killedLoss struct {
 	accepted, readable int64
 	lost, lostBytes    int64

@@ -82,7 +82,7 @@ func (p latencyPlan) crowds() []int {
 	return []int{1, 100, 1000}
 }
 
-// held is the task of holding so many buffers and writing through them.
+// held is the task of opening and holding the given number of buffers, and writing through them.
 func (b buffering) held(writers int) trial.Task {
 	return trial.Task{Do: func(_ context.Context, c *trial.Clock) error {
 		all := make([]io.Writer, writers)

@@ -74,8 +74,8 @@ func readStamped(path string, size int64) (records, torn int64, err error) {
 	}
 }
 
-// checkStamped returns a *trial.ContentError unless the file holds just so many
-// records.
+// checkStamped returns a *trial.ContentError unless the file holds exactly the given number of
+// whole records.
 func checkStamped(path string, records, size int64) error {
 	got, torn, err := readStamped(path, size)
 	if err == nil && (got != records || torn != 0) {

@@ -127,7 +127,7 @@ func (l latencyEvidence) payments() study.Table {
 		l.MedianOf("CPU a Write", study.CPUTime, study.Duration))
 }
 
-// against is the ratio of a figure to that of the plain file, with its word.
+// against is the ratio of a figure to the plain file's figure, with its word.
 func (l latencyEvidence) against(c result.Cell, of study.Metric) string {
 	const plain = inWrites + "/" + byFile
 	if c.Group != inWrites || c.Name == plain || sinkOf(c).by == byNothing {
@@ -136,7 +136,7 @@ func (l latencyEvidence) against(c result.Cell, of study.Metric) string {
 	return study.Compared(l.Ratio(c.Name, plain, of))
 }
 
-// clock is what timing one Write takes.
+// clock is the median cost of timing one Write.
 func (l latencyEvidence) clock() float64 { return l.Median(inWrites+"/"+byNothing, p50) }
 
 // payers says how many of the Writes make the calls, and which share of the time of
@@ -338,7 +338,7 @@ func (l latencyEvidence) learnt() string {
 	return strings.Join(parts, "; ")
 }
 
-// calls is how many writes the kernel is to see for so many records.
+// calls returns the number of write calls that the kernel should see for the records.
 func (o sink) calls(records, size int64) int64 {
 	block := int64(o.policy.Buffer)
 	switch {

@@ -51,7 +51,7 @@ func Study() study.Study {
 	}
 }
 
-// latencySaid is what was published: of all these only one has a figure.
+// latencySaid is the table of the published claims: of all these only one has a figure.
 func latencySaid() study.Table {
 	t := study.Table{Title: "What the documents say of latency", Source: study.EfficientBuffering + ", " + study.FileIOExperiment, Head: latencyHead}
 	for _, c := range latencyClaims() {
@@ -126,7 +126,7 @@ func latencyArms(c study.Choice) []study.Arm {
 	return arms
 }
 
-// arm is what the arms of all groups have in common.
+// arm returns the fields that the arms of all groups share.
 func (p latencyPlan) arm(group string, o sink, records int64, does string) study.Arm {
 	a := study.Arm{Bytes: records * p.record}
 	a.Cell = result.Cell{

@@ -29,7 +29,7 @@ const watchRole = "watch-file"
 // reported.
 const watchPause = 50 * time.Microsecond
 
-// An observation is what the watcher reports when it is done.
+// An observation is the watcher's final report.
 type observation struct {
 	Records int64          `json:"records"` // that were right and in their order
 	Wrong   string         `json:"wrong"`   // what was not, or empty

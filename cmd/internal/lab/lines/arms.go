@@ -382,7 +382,7 @@ func crashArms(atLeast int64) []study.Arm {
 	}
 }
 
-// burstArms flush a buffer after so many lines, as a program does whose lines are to be seen
+// burstArms flush a buffer after each burst of lines, as a program does whose lines are to be seen
 // at the end of each burst.
 func burstArms(count int64) []study.Arm {
 	run := lineRun{text: lineText{format: bufferedLine}, count: count, writers: 1, way: direct, burst: true}

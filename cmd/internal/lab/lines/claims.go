@@ -14,7 +14,7 @@ func lineClaims() []study.Claim {
 	return slices.Concat(plainClaims, valueClaims())
 }
 
-// plainClaims are those of times, of calls, of losses, and of what a write does besides.
+// plainClaims are the claims about times, calls, losses and the side effects of a write.
 var plainClaims = []study.Claim{{
 	Name: "lines-20x", Source: study.FileIOExperiment,
 	Says:      "buffering makes 100,000 lines about 20 times as fast",

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
 )
 
-// A costModel is what a round of this machine takes, in nanoseconds.
+// A costModel has the costs of a round on this machine, in nanoseconds.
 type costModel struct{ line, call, copied, sync float64 }
 
 // modelled are the arms that the costs come from: their predictions would show themselves.

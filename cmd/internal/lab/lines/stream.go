@@ -27,7 +27,7 @@ type unsynced struct{ net.Conn }
 
 func (unsynced) Sync() error { return errors.ErrUnsupported }
 
-// A reading is what the other end has got.
+// A reading has the bytes that the other end has received.
 type reading struct {
 	got  []byte // with room for one byte more than is written
 	err  error

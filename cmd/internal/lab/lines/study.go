@@ -171,7 +171,7 @@ type lineRun struct {
 	writers int // goroutines that share the lines in turn
 	way     study.Way
 	sync    bool  // before the close
-	every   int64 // a sync after so many lines; 0: none
+	every   int64 // lines from one sync to the next; 0: no sync
 	burst   bool  // every is for a flush, and not for a sync
 }
 

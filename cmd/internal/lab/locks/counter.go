@@ -33,7 +33,7 @@ const (
 	racy      = "racy"
 )
 
-// lostIncrements is what a racy counter reports.
+// lostIncrements is the name of the value that a racy counter reports.
 const lostIncrements = "lost_increments"
 
 var counterWays = []counterWay{

@@ -109,7 +109,7 @@ func (l mapLoad) readKey(step int64) int64 { return step * 7919 % l.keys }
 
 func (l mapLoad) setKey(step int64) int64 { return step % l.keys }
 
-// setValue is what every step that sets the key sets it to; before, it is 0.
+// setValue returns the value that every step stores for the key; before the first store it is 0.
 func (l mapLoad) setValue(key int64) int64 { return key + 1<<20 }
 
 // run does n steps from the first on, and returns how many reads found their key.

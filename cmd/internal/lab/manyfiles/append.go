@@ -23,7 +23,7 @@ const appendLine = 100
 
 const openEach = "lines, open, append and close each"
 
-// An appendLoad is so many lines for each of so many files, in turn.
+// An appendLoad appends lines to each of the files in turn.
 type appendLoad struct{ files, lines int }
 
 func (l appendLoad) all() int { return l.files * l.lines }

@@ -34,7 +34,7 @@ const (
 	replacedBatch = "replaced, Files.WriteAll, sync=group"
 )
 
-// oldMessage is what stands in a file that is replaced.
+// oldMessage is the old content of a file that is replaced.
 const oldMessage = "what stood here before\n"
 
 // A durableWay is a fileWay on a file system that has nothing left to write. Else

@@ -34,7 +34,7 @@ type openWay struct {
 	cpus       int // GOMAXPROCS meanwhile; 0 is as it is
 }
 
-// openOn is the name of the way that writes by os.File on so many processors.
+// openOn is the name of the way that writes by os.File on the given number of CPUs.
 func openOn(cpus int) string { return fmt.Sprintf("open before, os.File, GOMAXPROCS=%d", cpus) }
 
 // fewerCPUs are the ways that write by os.File on one of the processors, and on a part of them.

@@ -4,7 +4,7 @@ import "github.com/holdfast-go/holdfast/cmd/internal/measure/study"
 
 // The figures as they were printed.
 
-// A publishedRun is an operation on so many files.
+// A publishedRun has the published figures of an operation on a number of files.
 type publishedRun struct {
 	files       int
 	runs        float64
@@ -29,7 +29,7 @@ var publishedRuns = []publishedRun{
 	{1000, 96, 12_461_167, 4_595_667, 9_010},
 }
 
-// A publishedTime is the time of so many files in seconds.
+// A publishedTime is the published time for a number of files, in seconds.
 type publishedTime struct {
 	files   int
 	seconds float64

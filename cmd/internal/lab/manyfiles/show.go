@@ -304,7 +304,7 @@ func callsAll(e study.Evidence, head string) study.ArmColumn {
 
 const callsNote = "system calls are those of the whole process in the warm-up, the runtime's own among them; a dash: they could not be counted"
 
-// A callCount is what the kernel counted for one record; NaN where it did not.
+// A callCount has the kernel's number of calls for one record; NaN where it did not count.
 type callCount struct{ all, syncs float64 }
 
 func callsEach(e study.Evidence, arm string) callCount {

@@ -102,7 +102,7 @@ func poolWay(w workerRule) fileWay {
 	}}
 }
 
-// inPool does work n times, by so many workers.
+// inPool does work n times, by a pool of workers.
 func inPool(ctx context.Context, n, workers int, work func(i int) error) error {
 	var next atomic.Int64
 	var pool sync.WaitGroup
@@ -186,7 +186,7 @@ func (w writeAll) check(all []*files.Results) error {
 	return nil
 }
 
-// named makes n files, so many times over, each time in a directory of their own.
+// named makes n files in each pass, and each pass in a directory of its own.
 func (w fileWay) named(name, group string, n, passes int) study.Arm {
 	return study.Arm{
 		Cell:  filesCell(name, group, w.does, n*passes),

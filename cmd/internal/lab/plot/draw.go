@@ -56,7 +56,7 @@ func (p Panel) drawn(i int, s series) chart.Series {
 	return of
 }
 
-// words is what a point says when it is pointed at.
+// words returns the text that is shown when a point is pointed at.
 func (p Panel) words(s series, at point) string {
 	text := fmt.Sprintf("%s, %s: %v s", s.name, p.x[int(math.Round(at.x))], at.y)
 	if at.predicted {

@@ -13,7 +13,7 @@ type form struct {
 	logarithmic        bool
 }
 
-// by is what the series of a panel are.
+// by says which quantity distinguishes the series of a panel.
 type by int
 
 const (

@@ -48,7 +48,7 @@ type part struct {
 	on     string // the one file system, or empty
 }
 
-// parts divides the rows into those of a panel each.
+// parts divides the rows into one part for each panel.
 func (f form) parts(rows []timing.Row) (parts []part) {
 	if f.by == byFileSystem || f.by == byBuffer {
 		for _, uml := range []bool{false, true} {

@@ -98,7 +98,7 @@ func columns() []column {
 	}
 }
 
-// sizesRun are those of the sweep's arms.
+// sizesRun returns the buffer sizes of the sweep's arms, sorted.
 func sizesRun(e study.Evidence) []holdfast.Size {
 	var sizes []holdfast.Size
 	for _, c := range append(e.InGroups("blocks"), e.InGroups("records")...) {

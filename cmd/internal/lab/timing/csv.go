@@ -203,7 +203,7 @@ func layoutOf(head string) (Layout, bool) {
 	return 0, false
 }
 
-// columns are those of the layout before the times.
+// columns returns the number of columns before the times.
 func (l Layout) columns() int { return strings.Count(l.Head(), ",") + 1 }
 
 func (l Layout) read(fields []string) (Row, error) {

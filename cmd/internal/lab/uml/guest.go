@@ -21,7 +21,7 @@ type Guest struct {
 	Line    *os.File // the guest's end of a line of [NewLine]; Run closes it. Nil is none.
 }
 
-// A GuestError is what the program inside has returned.
+// A GuestError is the error that the program inside returned.
 type GuestError struct{ Text string }
 
 func (e *GuestError) Error() string { return e.Text }
@@ -51,7 +51,7 @@ const defaultMemory = 512 << 20
 // [exec.Cmd]'s ExtraFiles.
 const lineDescriptor = 3
 
-// arguments are those of the kernel. The kernel starts in the boot directory, and the
+// arguments returns the kernel's command line. The kernel starts in the boot directory, and the
 // names are relative to it: a socket's path must be short (unix(7): 108 bytes).
 func (g Guest) arguments() []string {
 	memory := g.Memory

@@ -2,7 +2,7 @@ package uml
 
 import "time"
 
-// An order is what the guest receives.
+// An order is the message that tells the guest its work.
 type order struct {
 	Boot    string        `json:"boot"`  // the directory outside where the guest reports how it ended
 	Share   string        `json:"share"` // the directory outside that the guest may use

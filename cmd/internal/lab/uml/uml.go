@@ -33,7 +33,7 @@ type MissingError struct {
 
 func (e *MissingError) Error() string { return e.Why }
 
-// program is what Debian calls the kernel, and moduleRoot where it puts the modules.
+// program is Debian's name for the kernel; moduleRoot is the directory of its modules.
 const (
 	program    = "linux.uml"
 	moduleRoot = "/usr/lib/uml/modules"

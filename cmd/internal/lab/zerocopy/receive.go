@@ -51,7 +51,7 @@ func (s *zeroSource) crc(size int64) uint32 {
 	return crc
 }
 
-// A receipt is what the receiver reports when it has everything.
+// A receipt is the receiver's report after it has read everything.
 type receipt struct {
 	Bytes int64   `json:"bytes"` // one more where there was more than announced
 	CRC   uint32  `json:"crc"`

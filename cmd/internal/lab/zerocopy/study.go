@@ -128,7 +128,7 @@ func newZeroSource(seed uint64) *zeroSource {
 	return &zeroSource{Source: copysource.New(seed), crcs: map[int64]uint32{}}
 }
 
-// arm is what both groups have in common.
+// arm returns the fields that the arms of both groups share.
 func (w zeroWay) arm(name, group string, size int64) study.Arm {
 	a := study.Arm{
 		Cell:    result.Cell{Name: name, Group: group, Does: w.does, Records: size, RecordBytes: 1, Cache: result.Warm},
@@ -232,7 +232,7 @@ func tenTimes(t result.Trial) float64 { return study.PerRecord(t) * tenFiles }
 // taken prints nanoseconds as the document does.
 func taken(ns float64) string { return study.OrDash(ns, fmt.Sprintf("%.2f seconds", ns/1e9)) }
 
-// gigabytes are those of a second.
+// gigabytes returns the throughput of a trial in GB/s.
 func gigabytes(t result.Trial) float64 { return float64(t.Size) / float64(t.Elapsed) }
 
 func showZero(e study.Evidence) study.Shown {
@@ -252,12 +252,12 @@ func zeroTaken(e study.Evidence) study.Table {
 	})
 }
 
-// cpuAMiB is what a MiB takes of CPU time.
+// cpuAMiB returns the CPU time for each MiB, from the named value.
 func cpuAMiB(name string) study.Metric {
 	return func(t result.Trial) float64 { return study.Value(name)(t) / float64(t.Size) * (1 << 20) }
 }
 
-// zeroColumns are those of both groups, whose arms stand against pieces.
+// zeroColumns returns the columns of both groups' tables; arms are compared with the arm pieces.
 func zeroColumns(e study.Evidence, pieces string, more ...study.ArmColumn) []study.ArmColumn {
 	return append([]study.ArmColumn{
 		{Head: "Way", Cell: func(c result.Cell) string { return strings.TrimPrefix(c.Name, c.Group+", ") }},

@@ -28,6 +28,7 @@ type Advice struct {
 	Costs   string // what the policy costs a writer
 	Loses   string // at a power cut
 	Nothing string // what it costs to lose nothing; empty if the policy loses nothing
+	Rule    string // by which the policy was chosen; empty if its figures alone chose it
 
 	brief *Advice
 }
@@ -59,11 +60,12 @@ const (
 
 // Choose recommends one of the policies, and says what the others cost. It takes the first of these that there is:
 //   - the policy that loses nothing at a power cut, if that costs next to nothing
-//   - the cheapest that bounds the loss by time
-//   - the cheapest that bounds it
+//   - the cheapest that bounds the loss by time, unless it is dear
 //   - the fastest
 //
-// The result ok is false where there is nothing to choose from.
+// A policy that bounds the loss by bytes alone is not advised: a program that writes little loses hours.
+// The result ok is false where there is nothing to choose from, and where policies bound the loss by time and
+// the cost of none is known, as of trials that are too short for their periods.
 //
 // A policy counts if every burst group holds it, or if its periods fell due in paced trials.
 // A figure of trials in which they did not is no evidence.
@@ -74,24 +76,26 @@ func Choose(groups []figure.Group) (a Advice, ok bool) {
 	}
 	fastest := all.cheapest(func(c candidate) bool { return !c.paced() })
 	durable := all.cheapest(func(c candidate) bool { return losesNothing(c.policy) })
-	bounded := all.cheapest(func(c candidate) bool { return bounds(c.policy) && c.policy.Loss().Power.Time > 0 })
-	if bounded == nil || bounded.worst() > dear {
-		bounded = cmp.Or(all.cheapest(func(c candidate) bool { return bounds(c.policy) }), bounded)
-	}
+	bounded := all.cheapest(func(c candidate) bool { return boundsTime(c.policy) })
 	if fastest == nil {
 		return Advice{}, false
 	}
-	chosen := fastest
+	chosen, rule := fastest, ""
 	switch {
 	case durable != nil && durable.worst() <= max(cheap, fastest.worst()):
 		chosen = durable
 	case bounded != nil && bounded.worst() <= max(dear, fastest.worst()):
-		chosen = bounded
+		chosen, rule = bounded, "by rule, the cheapest here that bounds the loss by time"
+	case bounded == nil && anyBoundsTime(groups):
+		return Advice{}, false
 	}
 	say := func(prices func(*candidate) string, loss string) (a Advice) {
-		a = Advice{Policy: chosen.policy, Costs: "costs a writer " + prices(chosen) + " of " + chosen.base(), Loses: "a power cut loses " + loss}
-		if chosen.worst() == 1 {
+		a = Advice{Policy: chosen.policy, Costs: "costs a writer " + prices(chosen) + " of " + chosen.base(), Loses: "a power cut loses " + loss, Rule: rule}
+		switch {
+		case chosen.worst() == 1:
 			a.Costs = "is the fastest to write"
+		case chosen.paced() && chosen.worst() < 1: // it does strictly more than what it is set against
+			a.Costs = "no cost was seen: a writer takes " + prices(chosen) + " of " + chosen.base()
 		}
 		if durable != nil && chosen != durable {
 			a.Nothing = "to lose nothing: " + durable.policy.String() + ", " + prices(durable)
@@ -106,6 +110,24 @@ func Choose(groups []figure.Group) (a Advice, ok bool) {
 }
 
 func losesNothing(p holdfast.Policy) bool { return p.Loss().Power.None() }
+
+// Missing says why there is no advice though there are policies to choose from, or is empty.
+func Missing(groups []figure.Group) string {
+	if _, ok := Choose(groups); ok || len(gather(groups)) < 2 || !anyBoundsTime(groups) {
+		return ""
+	}
+	return "no policy is advised: it is not known what a bound of the loss by time costs here; a longer --time shows it, on a machine that is not busy"
+}
+
+// boundsTime reports whether a policy bounds by time what a power cut takes.
+func boundsTime(p holdfast.Policy) bool { return bounds(p) && p.Loss().Power.Time > 0 }
+
+// anyBoundsTime reports whether a policy of the groups does.
+func anyBoundsTime(groups []figure.Group) bool {
+	return slices.ContainsFunc(groups, func(g figure.Group) bool {
+		return slices.ContainsFunc(g.Rows, func(r figure.Row) bool { return boundsTime(r.Cell.Policy) })
+	})
+}
 
 func bounds(p holdfast.Policy) bool { return !losesNothing(p) && p.Loss().Power.Limited() }
 
@@ -213,9 +235,9 @@ func (c *candidate) loss() string {
 	case bound.Time <= 0 || bound.Bytes != holdfast.Unlimited || longest == 0:
 		return "at most " + bare(bound)
 	case longest > bound.Time:
-		return fmt.Sprintf("at most the last %v (two of the longest of %d syncs)", shown(2*longest), syncs)
+		return fmt.Sprintf("at most the last %v (two of the longest of %d syncs; %s take no longer)", shown(2*longest), syncs, percent(min(coverage(syncs), 0.99)))
 	}
-	return fmt.Sprintf("at most the last %v (%v + the longest of %d syncs)", shown(bound.Time+longest), bound.Time, syncs)
+	return fmt.Sprintf("at most the last %v (%v + the longest of %d syncs; %s take no longer)", shown(bound.Time+longest), bound.Time, syncs, percent(min(coverage(syncs), 0.99)))
 }
 
 // prices lists the candidate's cost in each group, with its interval.

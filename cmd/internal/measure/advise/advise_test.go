@@ -71,8 +71,15 @@ func TestChoose(t *testing.T) {
 func TestChooseTakesPeriodsFromPacedTrials(t *testing.T) {
 	burst := costs(1, map[holdfast.Policy]float64{never: 1, periodic: 1.01, group: 14}, never, periodic, group)
 	burst.Rows[1].Period = &figure.Period{Longest: time.Second}
-	if a, ok := advise.Choose([]figure.Group{burst}); !ok || a.Policy != never {
+	if a, ok := advise.Choose([]figure.Group{burst}); ok {
 		t.Errorf("without paced trials: %v", a)
+	}
+	if text := advise.Missing([]figure.Group{burst}); !strings.Contains(text, "no policy is advised") {
+		t.Errorf("without paced trials: %q", text)
+	}
+	byBytes := costs(1, map[holdfast.Policy]float64{never: 1, policy("buffer=64KiB,sync=4MiB"): 1.01, group: 14}, never, policy("buffer=64KiB,sync=4MiB"), group)
+	if a, ok := advise.Choose([]figure.Group{byBytes}); !ok || a.Policy != never {
+		t.Errorf("a bound by bytes alone: %v", a)
 	}
 	paced := costs(1, map[holdfast.Policy]float64{never: 1, periodic: 1.04}, never, periodic)
 	paced.Paced, paced.Rate = true, 50000
@@ -81,7 +88,14 @@ func TestChooseTakesPeriodsFromPacedTrials(t *testing.T) {
 	r.Cost.Low, r.Cost.High, r.Cost.Confidence = 0.97, 1.05, 0.95
 	a, ok := advise.Choose([]figure.Group{burst, paced})
 	const want = "costs a writer 1.04x (0.97-1.05) of buffer=64KiB,sync=never, at 50k/s; " +
-		"a power cut loses at most the last 1.02s (1s + the longest of 24 syncs); to lose nothing: buffer=64KiB,sync=group, 14x"
+		"a power cut loses at most the last 1.02s (1s + the longest of 24 syncs; 88 % take no longer); to lose nothing: buffer=64KiB,sync=group, 14x"
+	r.Cost.Ratio, r.Cost.Low = 0.9, 0.8
+	if text := advise.Missing([]figure.Group{burst, paced}); text != "" || a.Rule == "" {
+		t.Errorf("missing %q, rule %q", text, a.Rule)
+	}
+	if b, _ := advise.Choose([]figure.Group{burst, paced}); !strings.HasPrefix(b.Costs, "no cost was seen: a writer takes 0.90x (0.80-1.05) of ") {
+		t.Errorf("%s", b.Costs)
+	}
 	if p, got := a.Lines(); !ok || p != periodic.String() || got != want {
 		t.Errorf("%s: %q, want %q", p, got, want)
 	}
@@ -167,7 +181,7 @@ func TestGroupCommitIsNotBeatenByAHair(t *testing.T) {
 		costs(1, map[holdfast.Policy]float64{never: 1, periodic: 2.5, group: 3718, each: 3573}, order...),
 		costs(64, map[holdfast.Policy]float64{never: 1, periodic: 2.3, group: 93, each: 3053}, order...),
 	})
-	if !ok || !strings.HasSuffix(a.Sentence(), "buffer=64KiB,sync=group, 3,700x with 1 writer, 93x with 64 writers") {
+	if !ok || !strings.Contains(a.Sentence(), "buffer=64KiB,sync=group, 3,700x with 1 writer, 93x with 64 writers") {
 		t.Errorf("%v: %s", ok, a.Sentence())
 	}
 }

@@ -144,7 +144,8 @@ func longestSync(r figure.Row, load []figure.Row) time.Duration {
 // two. In bytes, a sync in flight counts as what was written meanwhile.
 //
 // The longest that was seen is no bound of syncs: in as much time again a longer one is as likely as not. So
-// the bound is not known to be kept unless it is with one twice as long.
+// the bound is not known to be kept unless it is with one twice as long. A period of half of the limit, or less, leaves
+// a sync as long as the period: it keeps the limit unless one was seen that takes longer than the rest.
 func inFlight(t Term, r figure.Row, b holdfast.Bound, own, longest time.Duration, noun string) Finding {
 	switch {
 	case b.None():
@@ -153,6 +154,10 @@ func inFlight(t Term, r figure.Row, b holdfast.Bound, own, longest time.Duration
 		return without(NotMet, "loses "+b.String())
 	case t.Unit == Bytes && !b.InFlight:
 		return known(int64(b.Bytes), b.String())
+	case t.Unit == Time && longest > 0 && b.Time <= time.Duration(t.Limit)/2 && longest <= min(b.Time, time.Duration(t.Limit)-b.Time):
+		return known(roundUp(int64(b.Time+longest)), fmt.Sprintf("the last %v + the longest %s, %v; a longer one has as much time again", b.Time, noun, shown(longest)))
+	case t.Unit == Time && int64(b.Time) > t.Limit && (own <= 0 || !r.Period.Judged()): // whatever a sync takes
+		return without(NotMet, "loses "+b.String())
 	case !r.Period.Judged():
 		return without(NotKnown, fmt.Sprintf("its period fell due %s in a trial, and %d are needed", count(int64(r.Period.FellDue), "time"), figure.LeastDue))
 	case own <= 0:

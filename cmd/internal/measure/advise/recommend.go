@@ -12,27 +12,28 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/figure"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
-	"github.com/holdfast-go/holdfast/cmd/internal/measure/stat"
 )
 
 // A Recommendation names the measured policy that meets a need and costs least, or says
 // that none does, or that it is not known.
 //
-// The cost of a policy is the CPU time that a record takes, without what measuring takes. Costs
-// that can't be told apart are the same. So are those that differ by no more than the tolerance, or
-// by one percent of a CPU at the rate. Among these it takes the policy that loses less, and then
-// the one with the simpler text: the same in each run.
+// The cost of a policy is the CPU time that a record takes, without what measuring takes. Two costs
+// are the same if it is shown that they differ by no more than the tolerance, or
+// by one percent of a CPU at the rate: by the ends of their intervals. Among these it takes the policy that loses less, and then
+// the one with the simpler text. Costs that can't be told apart are not the same: it takes the one that was smaller.
 type Recommendation struct {
 	Need    Need        `json:"need"`
 	Load    figure.Load `json:"load"` // under which the policies were judged
 	Rounds  int         `json:"rounds"`
-	Advised *Judgement  `json:"advised"`           // nil if none meets the need, or that is not known
-	Same    []Judgement `json:"same,omitempty"`    // that meet it too and cost the same
-	Nearest *Judgement  `json:"nearest,omitempty"` // if none meets it
+	Advised *Judgement  `json:"advised"`                // nil if none meets the need, or that is not known
+	Same    []Judgement `json:"same,omitempty"`         // that meet it too and are shown to cost the same
+	Unlike  []Judgement `json:"perhaps_same,omitempty"` // that meet it too, and whose cost can't be told from the advised one's
+	Open    *Judgement  `json:"undecided,omitempty"`    // the cheapest that may meet it, if it is cheaper than the advised one
+	Nearest *Judgement  `json:"nearest,omitempty"`      // if none meets it
 	Safer   []Step      `json:"safer,omitempty"`
 	Judged  []Judgement `json:"judged"` // all, in the order of the run
 
-	Tolerance float64       `json:"tolerance"`        // 0.05 is 5 %
+	Tolerance float64       `json:"tolerance"`        // 0.1 is 10 %
 	ByClock   bool          `json:"by_clock"`         // CPU time is not counted here, and the cost is elapsed time
 	Capacity  figure.Number `json:"full_speed_per_s"` // records a second of the advised policy, where that was measured
 	Falsified []string      `json:"falsified_by,omitempty"`
@@ -48,6 +49,40 @@ func (r Recommendation) Verdict() Verdict {
 		return Met
 	}
 	return r.Nearest.Verdict()
+}
+
+// sameCost is by how much costs may differ that are called the same.
+const sameCost = 0.10
+
+// clearMargin is by how much a figure is inside or outside of a limit so that more rounds won't change the word.
+const clearMargin = 3
+
+// Clear reports whether the verdict is so far from the need's limits that more rounds won't change it: three times.
+func (r Recommendation) Clear() bool {
+	verdict := r.Verdict()
+	if verdict == NotKnown {
+		return false
+	}
+	far := func(f Finding) bool {
+		value, limit := float64(f.Value), float64(f.Term.Limit)
+		if f.Verdict == NotMet {
+			value, limit = limit, float64(f.Best)
+		}
+		switch {
+		case f.Value < 0 || value == 0:
+			return true // unlimited, or nothing
+		case f.Term.Of == Rate && r.Load.Rate > 0 && f.Verdict == Met:
+			return true // no more was due
+		case f.Term.Of == Rate:
+			return value >= clearMargin*limit
+		}
+		return clearMargin*value <= limit
+	}
+	findings := slices.DeleteFunc(slices.Clone(r.Shown().Findings), func(f Finding) bool { return f.Verdict != verdict })
+	if verdict == NotMet { // one that is missed by far decides
+		return slices.ContainsFunc(findings, far)
+	}
+	return !slices.ContainsFunc(findings, func(f Finding) bool { return !far(f) })
 }
 
 // A Step is a policy that loses less than the advised one, and its price.
@@ -109,10 +144,7 @@ func Recommend(f figure.Figures, n Need, l Load) (Recommendation, error) {
 			}
 		}
 	}
-	r := Recommendation{Need: n, Load: g.Load, Rounds: f.Rounds, Tolerance: stat.Band, group: g, figures: f}
-	if floor := float64(f.Noise.Floor); floor > r.Tolerance {
-		r.Tolerance = floor
-	}
+	r := Recommendation{Need: n, Load: g.Load, Rounds: f.Rounds, Tolerance: sameCost, group: g, figures: f}
 	r.ByClock = slices.ContainsFunc(g.Rows, func(r figure.Row) bool { return !(r.PerRecord.CPU > 0) })
 	for _, row := range g.Rows {
 		j, err := judge(n, row, f, g.Rows)
@@ -235,13 +267,23 @@ func (r *Recommendation) decide() {
 		return
 	}
 	r.cheapest = slices.MinFunc(meeting, byCost)
-	same := slices.DeleteFunc(meeting, func(j Judgement) bool { return !r.same(r.cheapest, j) })
+	same := slices.DeleteFunc(slices.Clone(meeting), func(j Judgement) bool { return !r.same(r.cheapest, j) })
 	slices.SortStableFunc(same, func(a, b Judgement) int {
 		textA, textB := a.Policy.String(), b.Policy.String()
 		return cmp.Or(bySafety(a, b), cmp.Compare(len(textA), len(textB)), cmp.Compare(textA, textB))
 	})
 	advised := same[0]
 	r.Advised, r.Same = &advised, same[1:]
+	for _, j := range meeting {
+		if j.Policy != advised.Policy && !slices.ContainsFunc(r.Same, func(s Judgement) bool { return s.Policy == j.Policy }) && r.overlap(r.cheapest, j) {
+			r.Unlike = append(r.Unlike, j)
+		}
+	}
+	for _, j := range r.Judged {
+		if j.Verdict() == NotKnown && j.Cost < advised.Cost && !r.same(j, advised) && (r.Open == nil || j.Cost < r.Open.Cost) {
+			r.Open = &j
+		}
+	}
 	r.Safer = r.safer(advised)
 	r.Falsified = r.falsifiers(advised)
 }
@@ -306,18 +348,29 @@ func (r Recommendation) Shown() Judgement {
 	return *r.Nearest
 }
 
-// same reports whether b can't be told apart from a, or costs hardly more.
+// same reports whether it is shown that b costs hardly more than a.
 func (r *Recommendation) same(a, b Judgement) bool {
-	more := float64(b.Cost - a.Cost)
-	if more <= float64(a.Cost)*r.Tolerance || r.Load.Rate > 0 && more*r.Load.Rate <= float64(time.Second)/100 {
+	if a.Policy == b.Policy {
 		return true
 	}
-	cpu := func(p holdfast.Policy) figure.Summary {
-		i := slices.IndexFunc(r.group.Rows, func(row figure.Row) bool { return row.Cell.Policy == p })
-		return r.group.Rows[i].Net.CPU
+	costA, costB := r.cost(a.Policy), r.cost(b.Policy)
+	more := costB.Upper() - costA.Lower()
+	return more <= costA.Lower()*r.Tolerance || r.Load.Rate > 0 && more*r.Load.Rate <= float64(time.Second)/100
+}
+
+// overlap reports whether the costs of two policies can't be told apart.
+func (r *Recommendation) overlap(a, b Judgement) bool {
+	costA, costB := r.cost(a.Policy), r.cost(b.Policy)
+	return costB.Lower() <= costA.Upper()
+}
+
+// cost returns what a policy costs, with its interval.
+func (r *Recommendation) cost(p holdfast.Policy) figure.Summary {
+	row := r.group.Rows[slices.IndexFunc(r.group.Rows, func(row figure.Row) bool { return row.Cell.Policy == p })]
+	if r.ByClock {
+		return row.Time
 	}
-	cpuA, cpuB := cpu(a.Policy), cpu(b.Policy)
-	return !r.ByClock && cpuA.HasInterval() && cpuB.HasInterval() && cpuB.Low <= cpuA.High
+	return row.Net.CPU
 }
 
 // bySafety orders by what a power cut takes, and then by what the end of the

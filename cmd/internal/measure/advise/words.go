@@ -14,16 +14,28 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/stat"
 )
 
-// Text writes the recommendation for a terminal.
-func (r Recommendation) Text(w io.Writer) error {
+// Text writes the recommendation for a terminal: the answer and what it rests on, or all that is known.
+func (r Recommendation) Text(w io.Writer, all bool) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "need: %v\n", r.Need)
-	fmt.Fprintf(&b, "judged with %s\n", r.conditions())
+	if all {
+		fmt.Fprintf(&b, "need: %v\n", r.Need)
+		fmt.Fprintf(&b, "judged with %s\n", r.conditions())
+	}
+	if r.Open != nil {
+		fmt.Fprintf(&b, "not decided: %s may meet it, with %s a record; it is not known for %s\n", quote(r.Open.Policy), r.price(*r.Open), r.Open.lacks())
+	}
 	switch r.Verdict() {
 	case Met:
-		fmt.Fprintf(&b, "advice: %s meets it, with %s a record\n", quote(r.Advised.Policy), r.price(*r.Advised))
+		more := ""
+		if r.Open != nil {
+			more = fmt.Sprintf(", %s that of the undecided one", times(float64(r.Advised.Cost)/float64(r.Open.Cost)))
+		}
+		fmt.Fprintf(&b, "advice: %s meets it, with %s a record%s\n", quote(r.Advised.Policy), r.price(*r.Advised), more)
 		if len(r.Same) > 0 {
-			fmt.Fprintf(&b, "the same cost: %s; of these it loses least\n", list(r.Same))
+			fmt.Fprintf(&b, "the same cost, within %s: %s; of these it loses least\n", percent(r.Tolerance), list(r.Same))
+		}
+		if len(r.Unlike) > 0 {
+			fmt.Fprintf(&b, "not told apart by cost: %s\n", list(r.Unlike))
 		}
 	case NotMet:
 		fmt.Fprintf(&b, "advice: no policy meets it; the nearest is %s, which falls short in %s\n", quote(r.Nearest.Policy), r.Nearest.lacks())
@@ -33,7 +45,15 @@ func (r Recommendation) Text(w io.Writer) error {
 	b.WriteByte('\n')
 	findings(&b, r.Shown(), r.Capacity)
 	if r.Advised != nil {
-		fmt.Fprintf(&b, "\n  w, err := %s\n\n", GoLine(r.Advised.Policy))
+		fmt.Fprintf(&b, "\n  w, err := %s\n", GoLine(r.Advised.Policy))
+	}
+	if !all {
+		r.reasons(&b)
+		_, err := io.WriteString(w, b.String())
+		return err
+	}
+	b.WriteByte('\n')
+	if r.Advised != nil {
 		r.grounds(&b)
 	}
 	r.table(&b)
@@ -42,6 +62,34 @@ func (r Recommendation) Text(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// reasons says in a few lines why it is no cheaper policy, what it costs to lose nothing, and how far all that can be believed.
+func (r Recommendation) reasons(b *strings.Builder) {
+	b.WriteByte('\n')
+	if r.Advised != nil {
+		var cheaper *Judgement // the dearest of those that cost less
+		for _, j := range r.Judged {
+			if j.Verdict() == NotMet && j.Cost < r.Advised.Cost && (cheaper == nil || j.Cost > cheaper.Cost) {
+				cheaper = &j
+			}
+		}
+		if cheaper != nil {
+			fmt.Fprintf(b, "why not cheaper: %s falls short in %s\n", quote(cheaper.Policy), cheaper.lacks())
+		}
+		if n := len(r.Safer); n > 0 && r.Safer[n-1].Policy.Loss().Power.None() {
+			fmt.Fprintf(b, "to lose nothing: %s, %s the cost\n", quote(r.Safer[n-1].Policy), times(r.Safer[n-1].Price))
+		}
+	}
+	fmt.Fprintf(b, "measured: %s\n", r.conditions())
+	const most = 2
+	cautions := r.cautions()
+	for _, c := range cautions[:min(most, len(cautions))] {
+		fmt.Fprintf(b, "caution: %s\n", c)
+	}
+	if more := len(cautions) - most; more > 0 {
+		fmt.Fprintf(b, "and %s more, and each policy that was judged: --all\n", count(int64(more), "caution"))
+	}
 }
 
 // conditions says what the judgement holds for.

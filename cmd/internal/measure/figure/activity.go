@@ -3,7 +3,9 @@ package figure
 import (
 	"fmt"
 	"iter"
+	"math"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -16,9 +18,9 @@ const (
 	// othersDoubtful is how much of one CPU other programs may take during the trials.
 	othersDoubtful = 0.10
 
-	// othersLeast is the least that differs from nothing: the kernel counts CPU time in
-	// steps of 10 ms, one at either end of a trial.
-	othersLeast = 30 * time.Millisecond
+	// The kernel looks once a tick who is at work. So a count of ticks varies by its square root, and a trial
+	// of some milliseconds may have a tick too many. What is told is tickDeviations beyond that.
+	tickDeviations = 4
 
 	// memoryDoubtful is the part of the time in which some task may wait for memory.
 	memoryDoubtful = 0.10
@@ -30,22 +32,25 @@ type cause struct {
 
 	spent  func(*result.Trial) (time.Duration, bool) // false: not known
 	of     func(result.Cell) bool                    // the cells that show it; nil is all
-	least  time.Duration
-	enough float64 // the part of the elapsed time that is too much
+	least  func(share) time.Duration                 // of CPU time by ticks: what may be nothing; else nil
+	enough float64                                   // the part of the elapsed time that is too much
+}
+
+// leastTicked is the least that differs from nothing in a count of ticks.
+func leastTicked(counted time.Duration) time.Duration {
+	return tickDeviations * time.Duration(math.Sqrt(float64(max(0, counted))*float64(tick)))
 }
 
 func causes() []cause {
 	return []cause{
 		{
 			code: "busy", what: "other programs took %.2f CPUs while nothing was synced", cure: "stop other programs, then run it again",
-			spent: others, least: othersLeast, enough: othersDoubtful,
-			// In the background the kernel does little for these. So CPU time that is not ours is
-			// other programs'.
-			of: func(c result.Cell) bool { return c.Empty || c.Policy.Sync.Mode == holdfast.SyncNever },
+			spent: others, least: func(s share) time.Duration { return leastTicked(s.spent + s.own) }, enough: othersDoubtful,
+			of: showsOthers,
 		},
 		{
 			code: "stolen", what: "the host took %.2f CPUs away", cure: "measure on a host that is less busy, or with CPUs of your own",
-			spent: known(func(a machine.Activity) *time.Duration { return a.CPUSteal }), least: othersLeast, enough: othersDoubtful,
+			spent: known(func(a machine.Activity) *time.Duration { return a.CPUSteal }), least: func(s share) time.Duration { return leastTicked(s.spent) }, enough: othersDoubtful,
 		},
 		{
 			code: "throttled", what: "the control group's quota made CPUs stand still (%.2f of the time)", cure: "raise the CPU limit (cpu.max), or write with fewer goroutines",
@@ -58,7 +63,37 @@ func causes() []cause {
 	}
 }
 
-// others returns the CPU time that was not ours during a trial.
+// showsOthers reports whether the CPU time that is not ours is other programs': the kernel does little in the background for
+// a cell that never syncs.
+func showsOthers(c result.Cell) bool { return c.Empty || c.Policy.Sync.Mode == holdfast.SyncNever }
+
+// othersOf returns how many CPUs other programs took during a run, or absent. What does not differ from
+// nothing is 0.
+func othersOf(run result.Run) Number {
+	f := Figures{Run: run}
+	var c cause
+	for _, c = range causes() {
+		if c.code == "busy" {
+			break
+		}
+	}
+	all, _ := c.shares(f.cellsOf(c), cpusOf(run))
+	switch {
+	case all.elapsed == 0:
+		return absent
+	case all.spent <= c.least(all):
+		return 0
+	}
+	return Number(all.part())
+}
+
+// cpusOf returns how many CPUs the machine has, or 0 if that is not known.
+func cpusOf(run result.Run) int {
+	n, _ := strconv.Atoi(machine.Get(run.Header.Machine, "CPUs online").Value)
+	return max(0, n)
+}
+
+// others returns the CPU time that was not ours during a trial. By ticks it may be less than nothing.
 func others(t *result.Trial) (time.Duration, bool) {
 	if t.Activity == nil || t.Activity.CPUBusy == nil {
 		return 0, false
@@ -85,7 +120,7 @@ func (f Figures) warnOfActivity() []Warning {
 	of := make([][]Warning, len(causes()))
 	var all sync.WaitGroup // each looks at every trial
 	for i, c := range causes() {
-		all.Go(func() { of[i] = c.warn(f.cellsOf(c)) })
+		all.Go(func() { of[i] = c.warn(f.cellsOf(c), cpusOf(f.Run)) })
 	}
 	all.Wait()
 	found := slices.Concat(of...)
@@ -108,17 +143,37 @@ func (f Figures) cellsOf(c cause) iter.Seq[*result.Trial] {
 }
 
 // A share is the part of the trials' time that a cause took.
-type share struct{ spent, elapsed time.Duration }
+type share struct {
+	spent, elapsed time.Duration
+	own            time.Duration // CPU time of ours
+}
+
+// plus adds another's.
+func (s share) plus(other share) share {
+	return share{s.spent + other.spent, s.elapsed + other.elapsed, s.own + other.own}
+}
+
+// within returns the share with no more spent than there is: ours was not others'. 0 CPUs are not known.
+func (s share) within(cpus int) share {
+	if cpus > 0 {
+		s.spent = max(0, min(s.spent, time.Duration(cpus)*s.elapsed-s.own))
+	}
+	return s
+}
 
 func (s share) part() float64 { return float64(s.spent) / float64(s.elapsed) }
 
 // exceeds reports whether it is too much.
-func (s share) exceeds(c cause) bool { return s.spent > c.least && s.part() > c.enough }
+func (s share) exceeds(c cause) bool {
+	return (c.least == nil || s.spent > c.least(s)) && s.part() > c.enough && s.spent > 0
+}
 
-// warn returns a warning if the cause took too much of all rounds, or of some.
-func (c cause) warn(trials iter.Seq[*result.Trial]) []Warning {
-	var all share
-	rounds := map[int]share{}
+// shares adds up the trials, in all and by round.
+func (c cause) shares(trials iter.Seq[*result.Trial], cpus int) (all share, rounds map[int]share) {
+	if c.least == nil {
+		cpus = 0 // it is no CPU time
+	}
+	rounds = map[int]share{}
 	at, r := 0, share{} // of the round, that most trials share with the one before
 	for t := range trials {
 		spent, ok := c.spent(t)
@@ -129,10 +184,19 @@ func (c cause) warn(trials iter.Seq[*result.Trial]) []Warning {
 			rounds[at] = r
 			at, r = t.Round, rounds[t.Round]
 		}
-		all = share{all.spent + spent, all.elapsed + t.Elapsed}
-		r = share{r.spent + spent, r.elapsed + t.Elapsed}
+		r = r.plus(share{spent, t.Elapsed, t.CPU()})
 	}
 	rounds[at] = r
+	for round, r := range rounds {
+		all = all.plus(r)
+		rounds[round] = r.within(cpus)
+	}
+	return all.within(cpus), rounds
+}
+
+// warn returns a warning if the cause took too much of all rounds, or of some.
+func (c cause) warn(trials iter.Seq[*result.Trial], cpus int) []Warning {
+	all, rounds := c.shares(trials, cpus)
 	var in []int
 	worst := all
 	for round, s := range rounds {

@@ -38,13 +38,19 @@ type Contrast struct {
 	Moved    Number        `json:"moved"`
 	Controls []ControlMove `json:"controls,omitempty"`
 
-	Cells   []Change   `json:"cells"`
-	Overall Comparison `json:"overall"` // of the geometric means of all cells, B/A
+	// Disturbed says why there is no verdict, or is empty: other programs took more of the CPUs during one run
+	// than during the other.
+	Disturbed string `json:"no_verdict_because,omitempty"`
+
+	Cells []Change `json:"cells"`
+
+	// Overall and InMemory are of geometric means, B/A: of all cells that are not paced, and of those among them whose
+	// Writes do not wait for the disk and that have controls. Half of the 5 % is theirs, half the cells'.
+	Overall  Comparison `json:"overall"`
+	InMemory Comparison `json:"in_memory"` // no ratio: there are fewer than two such cells, or all are
 
 	OnlyA []string `json:"only_in_a,omitempty"`
 	OnlyB []string `json:"only_in_b,omitempty"`
-
-	oneSpeed bool // turns are compared as if the CPU had had the same speed in both runs
 }
 
 // Between says what lies between the runs A and B.
@@ -65,18 +71,18 @@ type Side struct {
 	Rounds    int       `json:"rounds"`
 	Missing   string    `json:"not_complete,omitempty"`
 	Floor     Number    `json:"floor"`
+	Others    Number    `json:"other_programs_cpus"` // how many CPUs other programs took; absent: not known
 
-	run indexed    // what is compared
-	raw result.Run // what was measured
+	run indexed
 }
 
 // Results returns the run's raw values.
-func (s Side) Results() result.Run { return s.raw }
+func (s Side) Results() result.Run { return s.run.Run }
 
 // NewSide names a run, or returns ErrNoRound.
 func NewSide(name string, run result.Run) (Side, error) {
 	h := run.Header
-	s := Side{Name: name, Program: h.Program, StartedAt: h.StartedAt, Seed: h.Seed, Rounds: run.Rounds(), Missing: run.Mark(), Floor: absent, run: index(run), raw: run}
+	s := Side{Name: name, Program: h.Program, StartedAt: h.StartedAt, Seed: h.Seed, Rounds: run.Rounds(), Missing: run.Mark(), Floor: absent, Others: absent, run: index(run)}
 	if s.Rounds == 0 {
 		return s, ErrNoRound
 	}
@@ -89,6 +95,7 @@ func NewSide(name string, run result.Run) (Side, error) {
 			s.Floor = Number(math.Max(floor, others)) // NaN if floor is
 		}
 	}
+	s.Others = othersOf(run)
 	return s, nil
 }
 
@@ -96,9 +103,15 @@ func NewSide(name string, run result.Run) (Side, error) {
 type Change struct {
 	Cell result.Cell `json:"cell"` // that of B
 	Load Load        `json:"-"`
-	A    Summary     `json:"a_ns_per_record"` // by which it is compared, see [Load.Costs]
+	A    Summary     `json:"a_ns_per_record"` // see [Load.Costs]
 	B    Summary     `json:"b_ns_per_record"`
 	Net  bool        `json:"net"` // what measuring takes is subtracted; false where a run has no empty cell
+
+	// Controlled: Cost compares what the cell took against its control, turn by turn (see [result.Measurement.Controls]).
+	// Nothing is scaled or subtracted there: the control has the same harness. Else Cost compares A and B themselves.
+	Controlled bool   `json:"controlled"`
+	ControlA   Number `json:"a_control_ns_per_record"` // the median
+	ControlB   Number `json:"b_control_ns_per_record"`
 
 	// Records is how many A wrote in a trial, if B wrote another number. Then one side
 	// spreads the fixed cost of a file over more records: from twice as many on there is no verdict.
@@ -119,81 +132,166 @@ type Change struct {
 // moves between two runs (see [stat.Moved]); rounds that were run alternately need no such
 // allowance.
 func Compare(a, b Side, alternately bool, threshold float64) (Contrast, error) {
-	turns := min(turnsOf(a.raw), turnsOf(b.raw))
-	runA, runB := firstTurns(a.raw, turns), firstTurns(b.raw, turns)
-	oneSpeed := false
-	if loop := min(leastLoop(runA), leastLoop(runB)); loop > 0 && !alternately {
-		runA, runB, oneSpeed = atOneSpeed(runA, loop), atOneSpeed(runB, loop), true
-	}
-	a.run, b.run = index(runA), index(runB)
 	c := Contrast{
-		A: a, B: b, oneSpeed: oneSpeed, Threshold: threshold, Floor: Number(math.Max(float64(a.Floor), float64(b.Floor))),
+		A: a, B: b, Threshold: threshold, Floor: Number(math.Max(float64(a.Floor), float64(b.Floor))),
 		Machines: machine.Differences(a.run.Header.Machine, b.run.Header.Machine), Between: Apart,
 	}
+	h, other := a.run.Header, b.run.Header
+	same := a.StartedAt.Equal(b.StartedAt) && reflect.DeepEqual(a.run.Trials, b.run.Trials)
 	switch {
-	case alternately:
+	case alternately, !same && h.Alternated != "" && other.Alternated != "" && h.StartedAt.Equal(other.StartedAt) && h.Seed == other.Seed:
 		c.Between = Alternately
-	case a.StartedAt.Equal(b.StartedAt) && reflect.DeepEqual(a.raw.Trials, b.raw.Trials):
+	case same:
 		c.Between = OneRun
 	}
 	c.Unpaired = c.whyUnpaired()
+	c.Disturbed = c.whyDisturbed()
 	before, after := c.pair()
 	if len(c.Cells) == 0 {
 		return c, ErrNothingInCommon
 	}
 	moved := c.doubts(before, after)
-	costs, overall := stat.CompareRuns(before, after, c.Unpaired == "", moved, threshold)
-	c.Overall = Comparison{overall}
+	costs := stat.CompareRuns(before, after, c.Unpaired == "", moved, threshold)
 	for i := range c.Cells {
 		c.Cells[i].Cost = Comparison{costs[i]}
 		if n, m := c.Cells[i].Records, c.Cells[i].Cell.Records; n > 2*m || n > 0 && m > 2*n {
 			c.Cells[i].Cost.Verdict = stat.NotProven
 		}
-		c.Cells[i].Regressed = c.regressed(c.Cells[i].Cost)
 	}
-	if c.Between == OneRun { // known without an interval, for which the rounds may be too few
-		c.Overall.Verdict = stat.Same
-		for i := range c.Cells {
-			c.Cells[i].Cost.Verdict = stat.Same
-		}
-	}
+	c.sum(before, after, moved)
+	c.decide()
 	for _, m := range moved {
-		c.Moved = max(c.Moved, Number(m.Allowance(1-(1-stat.Confidence)/float64(len(c.Cells)+1))))
+		c.Moved = max(c.Moved, Number(m.Allowance(1-(1-stat.Confidence)/float64(2*len(c.Cells)))))
 	}
 	return c, nil
 }
 
+// sum fills in the comparisons of many cells together.
+func (c *Contrast) sum(before, after [][]float64, moved []stat.Movement) {
+	of := func(is func(Change) bool) (a, b [][]float64, m stat.Movement) {
+		all := true
+		for i, change := range c.Cells {
+			if !is(change) {
+				continue
+			}
+			a, b, all = append(a, before[i]), append(b, after[i]), all && change.Controlled
+			if moved != nil {
+				m = m.Farther(moved[i])
+			}
+		}
+		if moved != nil && all {
+			m = stat.Beside() // what one cell of many does by itself is little in their mean
+		}
+		return a, b, m
+	}
+	overall := func(change Change) bool { return change.Cell.Every == 0 }
+	if !slices.ContainsFunc(c.Cells, overall) {
+		overall = func(Change) bool { return true }
+	}
+	x, y, m := of(overall)
+	c.Overall = Comparison{stat.CompareSums(x, y, c.Unpaired == "", m, c.Threshold)}
+	c.InMemory = Comparison{stat.CompareSums(nil, nil, true, m, c.Threshold)}
+	if u, v, m := of(func(change Change) bool {
+		return overall(change) && change.Controlled && !change.Cell.Policy.Sync.Waits()
+	}); 1 < len(u) && len(u) < len(x) {
+		c.InMemory = Comparison{stat.CompareSums(u, v, c.Unpaired == "", m, c.Threshold)}
+	}
+}
+
+// decide takes the words away, or sets them, where they don't follow from the intervals.
+func (c *Contrast) decide() {
+	all := []*Comparison{&c.Overall, &c.InMemory}
+	for i := range c.Cells {
+		all = append(all, &c.Cells[i].Cost)
+	}
+	for _, cost := range all {
+		switch {
+		case c.Between == OneRun: // known without an interval, for which the rounds may be too few
+			cost.Verdict = stat.Same
+		case c.Disturbed != "":
+			cost.Verdict = stat.NotProven
+		}
+	}
+	for i := range c.Cells {
+		c.Cells[i].Regressed = c.regressed(c.Cells[i].Cost)
+	}
+}
+
+// mostApart is by how many CPUs what other programs took in two runs may differ, for a verdict. A neighbour
+// slows a Writer down more than it slows the control: it keeps its second goroutine from running.
+const mostApart = 0.25
+
+// whyDisturbed returns why two runs can't be compared, or nothing. Runs of few rounds have no verdict anyhow.
+func (c *Contrast) whyDisturbed() string {
+	enough := min(c.A.Rounds, c.B.Rounds) >= stat.VerdictRounds
+	if a, b := c.A.Others, c.B.Others; enough && c.Between == Apart && math.Abs(float64(a-b)) > mostApart {
+		return fmt.Sprintf("other programs took %.1f CPUs during A and %.1f during B", a, b)
+	}
+	return ""
+}
+
 // pair finds the cells that both runs have, and returns their costs less the harness.
 func (c *Contrast) pair() (before, after [][]float64) {
-	for _, cell := range compared(c.B.raw) {
+	for _, cell := range compared(c.B.run.Run) {
 		earlier, ok := find(c.A.run, cell)
 		if !ok {
 			c.OnlyB = append(c.OnlyB, cell.Name)
 			continue
 		}
-		costsA, costsB := c.costs(earlier, cell)
+		trialsA, trialsB := c.trials(earlier, cell)
 		load := LoadOf(cell)
+		costsA, costsB := load.Costs(trialsA), load.Costs(trialsB)
 		_, emptyA := emptyOf(c.A.run, load)
 		_, emptyB := emptyOf(c.B.run, load)
 		harnessA, harnessB := summarize([]float64{0}), summarize([]float64{0})
 		if emptyA && emptyB {
 			harnessA, harnessB = harnessOf(c.A.run, load, load.Costs), harnessOf(c.B.run, load, load.Costs)
 		}
-		before, after = append(before, less(costsA, harnessA.Median)), append(after, less(costsB, harnessB.Median))
-		change := Change{Cell: cell, Load: load, A: netOf(costsA, harnessA), B: netOf(costsB, harnessB), Net: emptyA && emptyB, Moved: absent}
-		change.down, change.up = harnessErrors(change.A.Median, change.B.Median, harnessA, harnessB)
+		change := Change{Cell: cell, Load: load, A: netOf(costsA, harnessA), B: netOf(costsB, harnessB), Net: emptyA && emptyB, Moved: absent, ControlA: absent, ControlB: absent}
 		change.waits = mayWait(c.A.run, earlier) || mayWait(c.B.run, cell)
+		besideA, controlA, okA := beside(earlier, trialsA)
+		besideB, controlB, okB := beside(cell, trialsB)
+		inBackground := change.waits && !cell.Policy.Sync.Waits() // syncs that the control does not have
+		if change.Controlled = okA && okB && !inBackground && c.Between != Alternately; change.Controlled {
+			change.ControlA, change.ControlB = controlA, controlB
+			before, after = append(before, besideA), append(after, besideB)
+		} else {
+			before, after = append(before, less(costsA, harnessA.Median)), append(after, less(costsB, harnessB.Median))
+			change.down, change.up = harnessErrors(change.A.Median, change.B.Median, harnessA, harnessB)
+		}
 		if earlier.Records != cell.Records {
 			change.Records = earlier.Records
 		}
 		c.Cells = append(c.Cells, change)
 	}
-	for _, cell := range compared(c.A.raw) {
+	for _, cell := range compared(c.A.run.Run) {
 		if _, ok := find(c.B.run, cell); !ok {
 			c.OnlyA = append(c.OnlyA, cell.Name)
 		}
 	}
 	return before, after
+}
+
+// beside returns what a cell's records took against those of the control, round by round: the median of the trial's
+// turns, each divided by the control that followed it. It also returns what a record of the control took. Not ok: a trial has none.
+func beside(cell result.Cell, trials []*result.Trial) (ratios []float64, control Number, ok bool) {
+	var controls []float64
+	for _, t := range trials {
+		turns := t.Turns
+		if len(turns) == 0 {
+			turns = []time.Duration{t.Write}
+		}
+		if cell.Control <= 0 || len(t.Controls) != len(turns) {
+			return nil, absent, false
+		}
+		records, all := float64(t.Records)/float64(len(turns)), make([]float64, len(turns))
+		for i, turn := range turns {
+			per := float64(t.Controls[i]) / float64(cell.Control)
+			controls, all[i] = append(controls, per), float64(turn)/records/per
+		}
+		ratios = append(ratios, stat.Median(all))
+	}
+	return ratios, Number(stat.Median(controls)), len(trials) > 0
 }
 
 // harnessErrors returns the standard errors of the logarithm of b/a that come from the harnesses: towards a smaller
@@ -220,117 +318,37 @@ func mayWait(run indexed, c result.Cell) bool {
 	return waitsForDisk(c) && slices.ContainsFunc(run.Rounded(c.Name), func(t *result.Trial) bool { return len(t.Turns) == 0 || t.SyncsWriting > 0 })
 }
 
-// turnsOf returns how many turns the trials of a run have. A trial without turns is one.
-func turnsOf(run result.Run) int {
-	most := 1
-	for _, c := range run.Header.Cells {
-		most = max(most, c.Turns)
-	}
-	return most
-}
-
-// firstTurns leaves so many turns in each trial: the least of five is no match for the least of three.
-func firstTurns(run result.Run, n int) result.Run {
-	if turnsOf(run) <= n {
-		return run
-	}
-	run.Trials = slices.Clone(run.Trials)
-	for i, t := range run.Trials {
-		if len(t.Turns) > n {
-			fewer := *t
-			fewer.Records, fewer.Turns = t.Records/int64(len(t.Turns))*int64(n), t.Turns[:n]
-			run.Trials[i] = &fewer
-		}
-	}
-	return run
-}
-
-// leastLoop returns the empty loop of the trial in turns that had the fastest CPU, or 0 if one does not know its own.
-func leastLoop(run result.Run) (least time.Duration) {
-	for _, t := range run.Trials {
-		switch {
-		case len(t.Turns) > 0 && t.EmptyLoop <= 0:
-			return 0
-		case len(t.Turns) > 0 && (least == 0 || t.EmptyLoop < least):
-			least = t.EmptyLoop
-		}
-	}
-	return least
-}
-
-// atOneSpeed returns the run as it had been if the CPU had always run the empty loop in that time. A CPU that shares
-// its core with another is slower by a half, for seconds or minutes, and then all that it does is.
-//
-// Others may hold the CPU during each loop of a trial and not during its least turn. So the speed of a trial is the middle
-// one of three: its own, and those of its neighbours in time.
-func atOneSpeed(run result.Run, loop time.Duration) result.Run {
-	scaled := func(d, own time.Duration) time.Duration {
-		return max(1, time.Duration(float64(d)*float64(loop)/float64(own)))
-	}
-	run.Trials, run.Controls = slices.Clone(run.Trials), slices.Clone(run.Controls)
-	var inTurns []*result.Trial
-	for i, t := range run.Trials { // in the order in which they ran
-		if len(t.Turns) > 0 {
-			other := *t
-			run.Trials[i] = &other
-			inTurns = append(inTurns, &other)
-		}
-	}
-	for i, t := range inTurns {
-		near := []time.Duration{t.EmptyLoop, inTurns[max(0, i-1)].EmptyLoop, inTurns[min(i+1, len(inTurns)-1)].EmptyLoop}
-		slices.Sort(near)
-		t.Turns = slices.Clone(t.Turns)
-		for n := range t.Turns {
-			t.Turns[n] = scaled(t.Turns[n], near[1])
-		}
-	}
-	for i := range run.Controls {
-		if c := &run.Controls[i]; c.Loop > 0 {
-			c.Write, c.Loop = scaled(c.Write, c.Loop), loop
-		}
-	}
-	return run
-}
-
-// doubts returns what the intervals have in them beside the rounds. That is how far the machine may have moved, and the
-// errors of the harnesses. The last is that of all together. The cells of a load have one harness, so the mean of their
-// errors counts for it. Nil: nothing lies between the two, and their harness is one too.
+// doubts returns what the intervals of the cells have in them beside the rounds. That is how far the machine may have
+// moved, and the errors of the harnesses. Nil: nothing lies between the two, and their harness is one too.
 func (c *Contrast) doubts(before, after [][]float64) []stat.Movement {
 	if c.Between == OneRun {
 		return nil
 	}
 	doubts := c.movements(before, after)
 	if doubts == nil {
-		doubts = make([]stat.Movement, len(c.Cells)+1)
+		doubts = make([]stat.Movement, len(c.Cells))
 	}
-	most, down, up, n := 0, 0.0, 0.0, 0.0
 	for i, change := range c.Cells {
 		doubts[i] = doubts[i].Less(change.down, change.up)
-		if len(before[i]) > most {
-			most, down, up, n = len(before[i]), 0, 0, 0
-		}
-		if len(before[i]) == most {
-			down, up, n = down+change.down, up+change.up, n+1
-		}
 	}
-	doubts[len(c.Cells)] = doubts[len(c.Cells)].Less(down/n, up/n)
 	return doubts
 }
 
-// movements returns how far the machine may have moved for each cell, and then for all together, which is the farthest.
-// Cells are judged by those of their load and kind, if there are a few. Nil: nothing lies between the two.
-//
-// How far the cells lie apart says nothing of those in turns, at one speed. They move no more between two runs
-// than the rounds within them show (docs/design/measuring.md). A change of the code that makes each Write longer
-// by the same time would look like movement. It is 30 % of one cell and 1 % of another.
+// movements returns how far the machine may have moved for each cell. Cells without controls
+// are judged by those of their load and kind, if there are a few. Nil: nothing lies between the two.
 func (c *Contrast) movements(before, after [][]float64) (moved []stat.Movement) {
 	if c.Between != Apart {
 		return nil
 	}
 	a, b := c.A.run, c.B.run
 	c.Controls = controlMoves(c.A, c.B)
-	of := func(i int) stat.Movement {
-		kind := c.Cells[i]
+	for i, kind := range c.Cells {
+		if kind.Controlled {
+			seen := append(twinsBeside(a, kind), twinsBeside(b, kind)...)
+			moved = append(moved, stat.Beside(append(seen, halves(before[i]), halves(after[i]))...))
+			continue
+		}
+		c.Cells[i].Moved = c.farthest(kind)
 		controls := emptyMoves(a, b)
 		if len(c.Controls) > 0 {
 			controls = nil
@@ -340,24 +358,28 @@ func (c *Contrast) movements(before, after [][]float64) (moved []stat.Movement) 
 				}
 			}
 		}
-		seen := append(twins(a, kind), twins(b, kind)...)
-		var x, y [][]float64
-		if kind.Cell.Turns == 0 || !c.oneSpeed {
-			x, y = c.alike(kind, before, after)
-		} else {
-			seen = append(seen, halves(before[i]), halves(after[i]))
-		}
-		return stat.Moved(x, y, c.Unpaired == "", seen, controls)
+		x, y := c.alike(kind, before, after)
+		moved = append(moved, stat.Moved(x, y, c.Unpaired == "", append(twins(a, kind), twins(b, kind)...), controls))
 	}
-	var all stat.Movement
-	for i := range c.Cells {
-		c.Cells[i].Moved = c.farthest(c.Cells[i])
-		moved = append(moved, of(i))
-		if moved[i].Allowance(stat.Confidence) > all.Allowance(stat.Confidence) {
-			all = moved[i]
+	return moved
+}
+
+// twinsBeside compares the cells of a run with their twins by what they took against their controls: those that wait for
+// the disk as the cell does.
+func twinsBeside(run indexed, kind Change) (found []stat.Comparison) {
+	for _, c := range run.Header.Cells {
+		if c.Twin == "" || c.Policy.Sync.Waits() != kind.Cell.Policy.Sync.Waits() {
+			continue
+		}
+		original := c
+		original.Name = c.Twin
+		x, _, okX := beside(original, run.Rounded(c.Twin))
+		y, _, okY := beside(c, run.Rounded(c.Name))
+		if okX && okY {
+			found = append(found, stat.Compare(x, y, 0, stat.Band))
 		}
 	}
-	return append(moved, all)
+	return found
 }
 
 // alike returns the costs of the cells that the machine moves as it moves one.
@@ -369,7 +391,7 @@ func (c *Contrast) alike(kind Change, before, after [][]float64) (a, b [][]float
 	} {
 		a, b = nil, nil
 		for i, other := range c.Cells {
-			if like(other) {
+			if !other.Controlled && like(other) {
 				a, b = append(a, before[i]), append(b, after[i])
 			}
 		}
@@ -427,7 +449,7 @@ func emptyMoves(a, b indexed) (moves []stat.Comparison) {
 // Regressed reports whether a cell, or all together, got slower by more than the
 // threshold.
 func (c Contrast) Regressed() bool {
-	return c.regressed(c.Overall) || slices.ContainsFunc(c.Cells, func(change Change) bool { return change.Regressed })
+	return c.regressed(c.Overall) || c.regressed(c.InMemory) || slices.ContainsFunc(c.Cells, func(change Change) bool { return change.Regressed })
 }
 
 func (c Contrast) regressed(cost Comparison) bool {
@@ -487,10 +509,10 @@ func without(trials []*result.Trial, is func(*result.Trial) bool) []*result.Tria
 	return slices.DeleteFunc(slices.Clone(trials), is)
 }
 
-// costs returns the costs of a cell in both runs. If the rounds are paired, those of a pair
+// trials returns the trials of a cell in both runs. If the rounds are paired, those of a pair
 // have the same index. A paced trial in which the period did not fall due is in neither.
-func (c Contrast) costs(earlier, cell result.Cell) (a, b []float64) {
-	before, after := c.A.run.Rounded(earlier.Name), c.B.run.Rounded(cell.Name)
+func (c Contrast) trials(earlier, cell result.Cell) (before, after []*result.Trial) {
+	before, after = c.A.run.Rounded(earlier.Name), c.B.run.Rounded(cell.Name)
 	if cell.Every > 0 && max(cell.Policy.FlushEvery, cell.Policy.Sync.Every) > 0 {
 		before = without(before, func(t *result.Trial) bool { return fellDue(c.A.run, earlier, t) < LeastDue })
 		after = without(after, func(t *result.Trial) bool { return fellDue(c.B.run, cell, t) < LeastDue })
@@ -501,8 +523,7 @@ func (c Contrast) costs(earlier, cell result.Cell) (a, b []float64) {
 		before = without(before, func(t *result.Trial) bool { return !isIn(inB, t.Round) })
 		after = without(after, func(t *result.Trial) bool { return !isIn(inA, t.Round) })
 	}
-	load := LoadOf(cell)
-	return load.Costs(before), load.Costs(after)
+	return before, after
 }
 
 // farthest returns by how much the control moved most that says something of a cell: as a
@@ -519,12 +540,12 @@ func (c Contrast) farthest(cell Change) Number {
 
 // controlMoves returns the controls in both runs, if they have any.
 func controlMoves(a, b Side) (moves []ControlMove) {
-	if len(a.raw.Controls) == 0 || len(b.raw.Controls) == 0 {
+	if len(a.Results().Controls) == 0 || len(b.Results().Controls) == 0 {
 		return nil
 	}
 	for _, c := range controls {
-		seen, moved := stat.Unpaired(c.times(a.raw), c.times(b.raw)), stat.Unpaired(c.times(a.run.Run), c.times(b.run.Run))
-		moves = append(moves, ControlMove{c.name, Number(seen.Ratio), moved, c.waits})
+		moved := stat.Unpaired(c.times(a.run.Run), c.times(b.run.Run))
+		moves = append(moves, ControlMove{c.name, Number(moved.Ratio), moved, c.waits})
 	}
 	return moves
 }

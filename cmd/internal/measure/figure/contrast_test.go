@@ -132,115 +132,151 @@ func TestLargerNoiseCounts(t *testing.T) {
 	}
 }
 
-// TestTurnsAreComparedWithTurns: as many of each trial as the run with fewer has; older results have none.
-func TestTurnsAreComparedWithTurns(t *testing.T) {
-	// The n-th turn of each trial takes 1/n of what a trial without turns does.
-	inTurns := func(number int) result.Run {
-		run := twinned(12, 0)
-		for i := range run.Header.Cells {
-			run.Header.Cells[i].Turns = number
+// beside gives each trial of a run a control, by cell, that takes as long as control says: in turns, or in one.
+func beside(run result.Run, turns int, control func(*result.Trial) time.Duration) result.Run {
+	for i := range run.Header.Cells {
+		c := &run.Header.Cells[i]
+		c.Control = c.Records
+		if turns > 1 {
+			c.Turns = turns
 		}
-		for i := range run.Trials {
-			m := &run.Trials[i].Measurement
-			m.Write = m.Elapsed
-			for n := range number {
-				m.Turns = append(m.Turns, m.Write/time.Duration(n+1))
+	}
+	for _, trial := range run.Trials {
+		m := &trial.Measurement
+		m.Write = m.Elapsed
+		for range turns {
+			if turns > 1 {
+				m.Turns = append(m.Turns, m.Write)
 			}
-			m.Records *= max(1, int64(number))
+			m.Controls = append(m.Controls, control(trial))
 		}
-		return run
+		m.Records, m.Elapsed, m.Write = m.Records*int64(turns), m.Elapsed*time.Duration(turns), m.Write*time.Duration(turns)
 	}
-	check := func(a, b int) {
-		t.Helper()
-		c := compared(t, inTurns(a), inTurns(b))
-		least := 1001e6 / 1000 / float64(max(1, min(a, b)))
-		if c.Cells[1].Cost.Ratio != 1 || math.Abs(c.Cells[0].A.Median-least) > 1 || c.Cells[0].B.Median != c.Cells[0].A.Median {
-			t.Errorf("%d turns and %d: %+v", a, b, c.Cells)
-		}
-	}
-	check(0, 0)
-	check(4, 4)
-	check(0, 4)
-	check(4, 2)
+	return run
 }
 
-// TestTurnsAreComparedAtOneSpeed: in some rounds of the second run the CPU is slower by a half, and all that it does is. The
-// other cell has no turns, and no loop beside it.
-func TestTurnsAreComparedAtOneSpeed(t *testing.T) {
-	run := func(slower int, looped bool) result.Run {
-		run := twinned(12, 0)
-		for i := range run.Trials {
-			m := &run.Trials[i].Measurement
-			if m.Write = m.Elapsed; run.Trials[i].Cell == "b" {
-				continue
-			}
-			if m.EmptyLoop = time.Millisecond; run.Trials[i].Round <= slower {
-				m.Write, m.EmptyLoop = m.Write*3/2, m.EmptyLoop*3/2
-			}
-			if m.Turns = []time.Duration{m.Write}; !looped {
-				m.EmptyLoop = 0
+// TestCellsAreComparedWithTheirControls: in the second run the machine is slower by a half, in some rounds or in all,
+// and so is all that it does. Only what differs from the controls is a change. No cell needs an empty cell for that.
+func TestCellsAreComparedWithTheirControls(t *testing.T) {
+	run := func(slower, more, turns int) result.Run {
+		run := twinned(12, more)
+		for _, trial := range run.Trials {
+			if trial.Round <= slower {
+				trial.Elapsed = trial.Elapsed * 3 / 2
 			}
 		}
-		return controlled(run, 100, 200, 300)
+		return beside(run, turns, func(trial *result.Trial) time.Duration {
+			if trial.Round <= slower {
+				return 3 * time.Second
+			}
+			return 2 * time.Second
+		})
 	}
-	check := func(what string, a, b result.Run, want float64) {
-		t.Helper()
-		c := compared(t, a, b)
-		if got := c.Cells[0].Cost.Ratio; math.Abs(got-want) > 0.01 || c.Cells[1].Cost.Ratio != 1 {
-			t.Errorf("%s: %v, want %v; the other cell %+v", what, got, want, c.Cells[1].Cost)
+	for _, turns := range []int{1, 6} {
+		check := func(what string, a, b result.Run, want float64, verdict stat.Verdict) {
+			t.Helper()
+			c := compared(t, a, b)
+			if !c.Cells[0].Controlled || math.Abs(c.Cells[0].Cost.Ratio-1) > 0.01 || math.Abs(c.Cells[1].Cost.Ratio-want) > 0.01 || c.Cells[1].Cost.Verdict != verdict {
+				t.Errorf("%s, %d turns: %+v, want %v", what, turns, c.Cells, want)
+			}
 		}
+		check("no round", run(0, 0, turns), run(0, 0, turns), 1, stat.NotProven) // two runs: ±5 % is not shown by 12 rounds
+		check("most rounds", run(0, 0, turns), run(7, 0, turns), 1, stat.NotProven)
+		check("all rounds", run(0, 0, turns), run(12, 0, turns), 1, stat.NotProven)
+		check("all rounds, and one cell changed", run(0, 0, turns), run(12, 20, turns), 1.2, stat.Slower)
+		check("one cell changed, on a machine that was slow before", run(12, 0, turns), run(0, -20, turns), 0.8, stat.Faster)
 	}
-	check("no round", run(0, true), run(0, true), 1)
-	check("most rounds", run(0, true), run(11, true), 1)
-	check("all rounds", run(0, true), run(12, true), 1)
-	check("all rounds, and nobody saw it", run(0, true), run(12, false), 1.5)
-	held := run(0, true) // others held the CPU during the loops of one trial, and not during its turns
-	held.Trials[15].EmptyLoop *= 3
-	if c := compared(t, run(0, true), held); float64(c.Cells[0].B.Least) < 0.99*float64(c.Cells[0].A.Least) {
-		t.Errorf("a disturbed loop is taken for a slow CPU: %+v", c.Cells[0].B)
-	}
-	c := contrast(t, run(0, true), run(12, true), true)
-	if math.Abs(c.Cells[0].Cost.Ratio-1.5) > 0.01 {
-		t.Errorf("alternate rounds are scaled: %+v", c.Cells[0].Cost)
+	c := compared(t, run(0, 0, 1), twinned(12, 0)) // which has no controls
+	if c.Cells[0].Controlled {
+		t.Errorf("compared by the controls of one run: %+v", c.Cells[0])
 	}
 }
 
 // TestTheSameTimeInEachWriteIsFound: it is much of a short Write and little of a long one, as if the machine had moved
-// each cell for itself. Cells in turns do not move so; of others that can't be told.
+// each cell for itself. Cells beside controls do not move so; of others that can't be told.
 func TestTheSameTimeInEachWriteIsFound(t *testing.T) {
-	run := func(more int, inTurns bool) result.Run {
+	run := func(more int, controlled bool) result.Run {
 		var plants []plant
 		for _, ms := range []int{12000, 1250, 900, 370, 300} {
 			plants = append(plants, plant{cell: cell(fmt.Sprint(ms)), ms: steps(ms+more, 12)})
 		}
-		run := controlled(planted(plants...), 100, 200, 300)
-		for i := range run.Trials {
-			m := &run.Trials[i].Measurement
-			if m.Write = m.Elapsed; inTurns {
-				m.EmptyLoop, m.Turns = time.Millisecond, []time.Duration{m.Write}
-			}
-		}
-		for i := range run.Header.Cells {
-			if inTurns {
-				run.Header.Cells[i].Turns = 1
-			}
+		run := planted(plants...)
+		if controlled {
+			run = beside(run, 1, func(trial *result.Trial) time.Duration { return time.Second })
 		}
 		return run
 	}
-	check := func(inTurns bool, want stat.Verdict) {
+	check := func(controlled bool, want stat.Verdict) {
 		t.Helper()
-		c := compared(t, run(0, inTurns), run(110, inTurns))
+		c := compared(t, run(0, controlled), run(110, controlled))
 		for _, short := range c.Cells[3:] {
 			if short.Cost.Verdict != want {
-				t.Errorf("in turns %v: %+v", inTurns, short.Cost)
+				t.Errorf("controlled %v: %+v", controlled, short.Cost)
 			}
 		}
 		if long := c.Cells[0].Cost; long.Verdict == stat.Slower {
-			t.Errorf("in turns %v: 1 %% is %+v", inTurns, long)
+			t.Errorf("controlled %v: 1 %% is %+v", controlled, long)
 		}
 	}
 	check(true, stat.Slower)
 	check(false, stat.NotProven)
+}
+
+// TestCellsInMemoryAreComparedTogether: four cells of 8 % each, which no cell shows alone.
+func TestCellsInMemoryAreComparedTogether(t *testing.T) {
+	run := func(more int) result.Run {
+		var plants []plant
+		for i := range 5 {
+			c, ms := cell(fmt.Sprint(i)), 1000
+			if i == 4 {
+				c.Policy = holdfast.Durable()
+			} else {
+				ms += more
+			}
+			plants = append(plants, plant{cell: c, ms: steps(ms, 12)})
+		}
+		r := rand.New(rand.NewPCG(uint64(more), 7))
+		run := planted(plants...)
+		for _, trial := range run.Trials {
+			trial.Elapsed = time.Duration(float64(trial.Elapsed) * math.Exp(0.05*r.NormFloat64()))
+		}
+		return beside(run, 1, func(*result.Trial) time.Duration { return time.Second })
+	}
+	c := compared(t, run(0), run(100))
+	if c.InMemory.Verdict != stat.Slower || math.Abs(c.InMemory.Ratio-1.1) > 0.05 || c.InMemory.Low < 1.02 {
+		t.Errorf("together %+v", c.InMemory)
+	}
+	if c = compared(t, run(0), run(1)); c.InMemory.Verdict == stat.Slower {
+		t.Errorf("nothing changed: %+v", c.InMemory)
+	}
+}
+
+// TestNoVerdictBetweenADisturbedRunAndAQuietOne, however clear the ratio is.
+func TestNoVerdictBetweenADisturbedRunAndAQuietOne(t *testing.T) {
+	run := func(others float64, more int) result.Run {
+		run := twinned(12, more)
+		run.Header.Machine = []machine.Fact{{Name: "CPUs online", Value: "4"}}
+		for _, trial := range run.Trials {
+			busy := time.Duration(float64(trial.Elapsed) * (1 + others))
+			trial.User, trial.Activity = trial.Elapsed, &machine.Activity{CPUBusy: &busy}
+		}
+		return run
+	}
+	check := func(a, b float64, disturbed bool) {
+		t.Helper()
+		c := compared(t, run(a, 0), run(b, 100))
+		if (c.Disturbed != "") != disturbed || (c.Cells[1].Cost.Verdict == stat.Slower) == disturbed || c.Regressed() == disturbed {
+			t.Errorf("%v and %v CPUs: %q, %+v", a, b, c.Disturbed, c.Cells[1].Cost)
+		}
+	}
+	check(0, 0, false)
+	check(0.2, 0, false)
+	check(1.5, 1.4, false)
+	check(0, 1.5, true)
+	check(1.5, 0, true)
+	if c := contrast(t, run(0, 0), run(1.5, 100), true); c.Disturbed != "" {
+		t.Errorf("alternate rounds: %q", c.Disturbed)
+	}
 }
 
 // TestTrialsOfOtherLengthsHaveNoVerdict: a cell of 64 writers and 64 records is one sync, of 1,000 records many.
@@ -358,32 +394,32 @@ func TestOpenLoopsWithoutServiceTimesAreComparedByCPUTime(t *testing.T) {
 }
 
 // controlled gives each round of a run controls that take so long.
-func controlled(run result.Run, loop, write, fdatasync int) result.Run {
+func controlled(run result.Run, write, fdatasync int) result.Run {
 	for round := range run.Rounds() {
 		d := func(ns int) time.Duration { return time.Duration(ns * (100 + round%3)) }
-		run.Controls = append(run.Controls, result.Control{Round: round + 1, Loop: d(loop), Write: d(write), Fdatasync: d(fdatasync)})
+		run.Controls = append(run.Controls, result.Control{Round: round + 1, Write: d(write), Fdatasync: d(fdatasync)})
 	}
 	return run
 }
 
 func TestControlsSayHowTheMachineMoved(t *testing.T) {
-	f := of(t, controlled(twinned(12, 0), 3, 30, 300))
-	if len(f.Controls) != 3 || !near(f.Controls[0].Time, 303) || !near(f.Controls[2].Time, 30300) || !near(f.Controls[1].Spread, 0.01) {
+	f := of(t, controlled(twinned(12, 0), 30, 300))
+	if len(f.Controls) != 2 || !near(f.Controls[0].Time, 3030) || !near(f.Controls[1].Time, 30300) || !near(f.Controls[0].Spread, 0.01) {
 		t.Errorf("%+v", f.Controls)
 	}
 	if f := of(t, twinned(12, 0)); f.Controls != nil {
 		t.Errorf("of a run in one process: %+v", f.Controls)
 	}
 	// fdatasync(2) takes half as long again: that is about the cell that waits for the disk.
-	a := controlled(twinned(12, 0), 100, 100, 100)
+	a := controlled(twinned(12, 0), 100, 100)
 	slower := twinned(12, 40)
 	eachTrial(&slower, "a", func(trial *result.Trial) { trial.Elapsed = trial.Elapsed * 140 / 100 })
 	eachTrial(&slower, "again", func(trial *result.Trial) { trial.Elapsed = trial.Elapsed * 140 / 100 })
-	c := compared(t, a, controlled(slower, 100, 101, 150))
-	if memory, disk := c.Cells[0], c.Cells[1]; memory.Cost.Verdict != stat.Slower || !near(memory.Moved, 0.01) || disk.Cost.Verdict != stat.NotProven || !near(disk.Moved, 0.5) || len(c.Controls) != 3 {
+	c := compared(t, a, controlled(slower, 101, 150))
+	if memory, disk := c.Cells[0], c.Cells[1]; memory.Cost.Verdict != stat.Slower || !near(memory.Moved, 0.01) || disk.Cost.Verdict != stat.NotProven || !near(disk.Moved, 0.5) || len(c.Controls) != 2 {
 		t.Errorf("%+v\n%+v\n%+v", c.Controls, memory, disk)
 	}
-	if c := compared(t, a, controlled(slower, 100, 101, 100)); c.Cells[1].Cost.Verdict != stat.Slower {
+	if c := compared(t, a, controlled(slower, 101, 100)); c.Cells[1].Cost.Verdict != stat.Slower {
 		t.Errorf("the disk did not move: %+v", c.Cells[1])
 	}
 	if c := compared(t, a, slower); c.Controls != nil || c.Cells[0].Moved.Known() {
@@ -418,8 +454,8 @@ func TestHarnessErrorsAddUpAsSquares(t *testing.T) {
 	c := contrast(t, run(30000, 8000, 10000, 12000), run(30000, 8000, 10000, 12000), true)
 	z := func(confidence float64) float64 { return math.Sqrt2 * math.Erfinv(confidence) }
 	third := 1 - 2*79.0/4096 // the third and the tenth of 12 rounds enclose the median
-	want := math.Hypot(math.Log(1.1), math.Log(0.9)) * z(c.Cells[0].Cost.Confidence) / z(third)
 	for _, cost := range []figure.Comparison{c.Cells[0].Cost, c.Overall} {
+		want := math.Hypot(math.Log(1.1), math.Log(0.9)) * z(cost.Confidence) / z(third)
 		if up, down := math.Log(cost.High), -math.Log(cost.Low); math.Abs(up-want) > 0.002 || math.Abs(down-want) > 0.002 {
 			t.Errorf("the interval is %v to %v, want ±%v", -down, up, want)
 		}
@@ -468,12 +504,13 @@ func TestBurstsAreNotJudgedByTheDisk(t *testing.T) {
 		burst.Policy = holdfast.Policy{Buffer: 64 * holdfast.KiB, Sync: holdfast.SyncEvery(time.Second)}
 		durable.Policy, twin.Policy, twin.Twin, again.Twin = holdfast.Durable(), holdfast.Durable(), "durable", "other"
 		burst.Turns, other.Turns, again.Turns = 1, 1, 1
+		burst.Control, other.Control, again.Control = burst.Records, burst.Records, burst.Records
 		run := controlled(planted(plant{cell: burst, ms: steps(1000+slower, 12)}, plant{cell: durable, ms: steps(9000, 12)},
-			plant{cell: twin, ms: steps(13000, 12)}, plant{cell: other, ms: steps(1000, 12)}, plant{cell: again, ms: steps(1000, 12)}), 100, 200, 300*int(disk))
+			plant{cell: twin, ms: steps(13000, 12)}, plant{cell: other, ms: steps(1000, 12)}, plant{cell: again, ms: steps(1000, 12)}), 200, 300*int(disk))
 		for i := range run.Trials {
 			m := &run.Trials[i].Measurement
 			if m.Write = m.Elapsed; run.Trials[i].Cell != "durable" && run.Trials[i].Cell != "twin" {
-				m.EmptyLoop, m.Turns, m.SyncsWriting = time.Millisecond, []time.Duration{m.Write}, syncs
+				m.Controls, m.Turns, m.SyncsWriting = []time.Duration{time.Second}, []time.Duration{m.Write}, syncs
 			}
 		}
 		return run
@@ -493,10 +530,10 @@ func TestBurstsAreNotJudgedByTheDisk(t *testing.T) {
 // TestWhatMovesWithinARunMayMoveBetweenRuns: in the middle of the first run a cell in turns begins to take longer by a half.
 func TestWhatMovesWithinARunMayMoveBetweenRuns(t *testing.T) {
 	run := func(first, then int) result.Run {
-		run := controlled(planted(plant{cell: cell("a"), ms: slices.Concat(steps(first, 6), steps(then, 6))}), 100, 200, 300)
-		run.Header.Cells[0].Turns = 1
+		run := controlled(planted(plant{cell: cell("a"), ms: slices.Concat(steps(first, 6), steps(then, 6))}), 200, 300)
+		run.Header.Cells[0].Turns, run.Header.Cells[0].Control = 1, run.Header.Cells[0].Records
 		eachTrial(&run, "a", func(trial *result.Trial) {
-			trial.Write, trial.EmptyLoop, trial.Turns = trial.Elapsed, time.Millisecond, []time.Duration{trial.Elapsed}
+			trial.Write, trial.Controls, trial.Turns = trial.Elapsed, []time.Duration{time.Second}, []time.Duration{trial.Elapsed}
 		})
 		return run
 	}

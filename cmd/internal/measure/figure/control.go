@@ -23,7 +23,6 @@ type control struct {
 }
 
 var controls = []control{
-	{"empty loop", false, func(c result.Control) time.Duration { return c.Loop }},
 	{"write(2)", false, func(c result.Control) time.Duration { return c.Write }},
 	{"fdatasync(2)", true, func(c result.Control) time.Duration { return c.Fdatasync }},
 }

@@ -48,7 +48,7 @@ type Figures struct {
 type Noise struct {
 	// Floor is the least difference that has a verdict. For a sweep's cell it is the farther end of
 	// the interval of their ratio, for a study's arm the ratio itself. 0.02 is 2 %. It is absent where
-	// no cell has a twin, or the rounds are too few.
+	// no cell has a twin, or the rounds are too few: then Most stands for it.
 	Floor Number      `json:"floor"`
 	Most  Number      `json:"most"`              // how much the two differ at most: the farther end of the interval
 	Twin  result.Cell `json:"-"`                 // the cell that was run twice, under its second name
@@ -364,8 +364,12 @@ func (f Figures) floorOfKind(c result.Cell) Number {
 		found := false
 		for _, n := range f.Noises {
 			if n.Twin.FileSystem == c.FileSystem && own(n) {
-				if found = true; !largest.Known() || !n.Floor.Known() || n.Floor > largest {
-					largest = n.Floor
+				floor := n.Floor
+				if !floor.Known() {
+					floor = n.Most // of few rounds: a gross difference may have a word beyond it
+				}
+				if found = true; !largest.Known() || !floor.Known() || floor > largest {
+					largest = floor
 				}
 			}
 		}

@@ -134,7 +134,7 @@ func TestCostIsAgainstTheFastestOfTheLoad(t *testing.T) {
 	}
 }
 
-// Eight cells are 28 pairs, whose intervals hold together from eleven rounds on.
+// Eight cells are 28 pairs, whose intervals hold together from eleven rounds on. With ten, what is gross has a word.
 func TestALargeGroupTakesMoreRounds(t *testing.T) {
 	run := func(rounds int) figure.Figures {
 		var plants []plant
@@ -148,7 +148,7 @@ func TestALargeGroupTakesMoreRounds(t *testing.T) {
 		return of(t, planted(append(plants, twin)...))
 	}
 	few, enough := run(10), run(11)
-	if r := few.Groups[0].Rows[7]; few.VerdictRounds() != 11 || r.Cost.Verdict != stat.NotProven || r.Cost.HasInterval() {
+	if r := few.Groups[0].Rows[7]; few.VerdictRounds() != 11 || r.Cost.Word() != "slower, at least 7.8x" || few.Groups[0].Rows[1].Cost.Verdict != stat.NotProven || r.Cost.HasInterval() {
 		t.Errorf("ten rounds: %+v, want %d", r.Cost, few.VerdictRounds())
 	}
 	tells := func(w figure.Warning) bool { return strings.Contains(w.Cure, "at least 11 rounds") }

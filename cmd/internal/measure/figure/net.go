@@ -114,8 +114,16 @@ func withHarness(harness Summary, compare func(more float64) stat.Comparison) Co
 // with takes the interval of the same ratio into it, with the harness at another end. It has none if the
 // other has none: the harness may be all there is.
 func (c Comparison) with(other stat.Comparison) Comparison {
-	if !c.HasInterval() || !other.HasInterval() {
-		c.Low, c.High, c.Confidence, c.Verdict = math.NaN(), math.NaN(), 0, stat.NotProven
+	switch {
+	case c.Bound > 0 && other.Bound > 0 && c.Verdict == other.Verdict: // the nearer to 1
+		if c.Verdict == stat.Slower {
+			c.Bound = min(c.Bound, other.Bound)
+		} else {
+			c.Bound = max(c.Bound, other.Bound)
+		}
+		return c
+	case !c.HasInterval() || !other.HasInterval():
+		c.Low, c.High, c.Confidence, c.Verdict, c.Bound = math.NaN(), math.NaN(), 0, stat.NotProven, 0
 		return c
 	}
 	c.Low, c.High = min(c.Low, other.Low), max(c.High, other.High)

@@ -81,5 +81,6 @@ func (c Comparison) MarshalJSON() ([]byte, error) {
 		High       Number       `json:"high"`
 		Confidence float64      `json:"confidence"`
 		Verdict    stat.Verdict `json:"verdict"`
-	}{c.N, Number(c.Ratio), Number(c.Low), Number(c.High), c.Confidence, c.Verdict})
+		Bound      float64      `json:"bound,omitempty"`
+	}{c.N, Number(c.Ratio), Number(c.Low), Number(c.High), c.Confidence, c.Verdict, c.Bound})
 }

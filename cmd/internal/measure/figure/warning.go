@@ -76,7 +76,7 @@ func (f Figures) warnOfNoise() []Warning {
 		return []Warning{newWarning("noise-unknown", "no cell was run twice, so the noise is not known and no difference is proven", "run holdfast bench, which repeats a cell")}
 	case floor > stat.Band:
 		return []Warning{newWarning("noisy",
-			fmt.Sprintf("the same cell run twice may differ by up to %.1f %%, and up to %.0f %% pass for the same elsewhere", math.Ceil(floor*1000)/10, stat.Band*100),
+			fmt.Sprintf("two identical runs differed by up to %.0f %%, and up to %.0f %% counts as the same", math.Ceil(floor*100), stat.Band*100),
 			"quiet the machine, or run more rounds")}
 	}
 	return nil

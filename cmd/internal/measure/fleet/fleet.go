@@ -91,7 +91,7 @@ type Bound struct {
 	Part  Part          `json:"part"`
 	Hosts int           `json:"hosts"`
 	Slow  figure.Number `json:"slow_from"`
-	Fast  figure.Number `json:"fast_up_to"` // of Disk alone: else to be fast is no fault
+	Fast  figure.Number `json:"fast_up_to"` // of Sync and Bandwidth alone: else to be fast is no fault
 }
 
 // An Outlier is a host that is not like its group.
@@ -141,12 +141,21 @@ const DefaultThreshold = 0.25
 // Known reports whether every host could be judged: each has results, and none is in a group that
 // is too small.
 func (f Fleet) Known() bool {
+	return len(f.Unanswered()) == 0 && !slices.ContainsFunc(f.Groups, func(g Group) bool { return !g.Judged() })
+}
+
+// Unanswered returns the hosts that have no results at all.
+func (f Fleet) Unanswered() (names []string) {
 	answered := map[string]bool{}
 	for _, h := range f.Hosts {
 		answered[h.Name] = true
 	}
-	return !slices.ContainsFunc(f.Silent, func(s Silent) bool { return !answered[s.Host] }) &&
-		!slices.ContainsFunc(f.Groups, func(g Group) bool { return !g.Judged() })
+	for _, s := range f.Silent {
+		if !answered[s.Host] {
+			names = append(names, s.Host)
+		}
+	}
+	return names
 }
 
 // Judged reports whether the hosts of a group can be judged by each other.

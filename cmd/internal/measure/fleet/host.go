@@ -54,20 +54,26 @@ type Key struct {
 type Part string
 
 const (
-	Disk   Part = "disk"   // of policies that sync
-	Memory Part = "memory" // of the others: CPU, memory and kernel
-	Arms   Part = "arms"   // of a study, which do anything
+	Sync      Part = "sync"      // of policies whose Writes wait for a sync: how long one takes
+	Bandwidth Part = "bandwidth" // of the others that sync, until all is durable: how much the disk takes
+	Memory    Part = "memory"    // of those that don't sync, and of Writes at a rate: CPU, memory and kernel
+	Arms      Part = "arms"      // of a study, which do anything
 )
 
 func (k Key) part() Part {
 	switch {
 	case k.Load.Group != "":
 		return Arms
-	case k.Policy.Sync.Mode == holdfast.SyncNever:
+	case k.Policy.Sync.Waits():
+		return Sync
+	case k.Policy.Sync.Mode == holdfast.SyncNever || k.Load.Open():
 		return Memory
 	}
-	return Disk
+	return Bandwidth
 }
+
+// disk reports whether the disk decides on a part.
+func (p Part) disk() bool { return p == Sync || p == Bandwidth }
 
 // NewHost computes the times of a host, or returns [figure.ErrNoRound]. The run may be one of
 // [result.ReadTimes].

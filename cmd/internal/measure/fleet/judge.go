@@ -84,7 +84,8 @@ func (f *Fleet) expect(expected []string) {
 // judge finds the outliers. All bounds hold together: of a fleet whose hosts are all alike, no word is
 // said with a probability of at least 1 - Chance. For that each bound of each host has its part of
 // Chance (Bonferroni). A host has one score for each part and not a word for each cell, because its
-// cells share a disk. Many words would also need bounds that are farther out.
+// cells share a disk. Many words would also need bounds that are farther out. The worst part of a host counts: no
+// other makes up for it.
 func (f *Fleet) judge() {
 	questions := 0
 	for i := range f.Groups {
@@ -114,7 +115,7 @@ func (f *Fleet) judge() {
 
 // questions returns how many bounds hosts are held against.
 func (b Bound) questions() int {
-	if b.Part == Disk {
+	if b.Part.disk() {
 		return 2 * b.Hosts
 	}
 	return b.Hosts
@@ -129,7 +130,7 @@ func (g *Group) score(hosts []Host) {
 			medians[c.Key] = c.Median
 		}
 	}
-	for _, part := range []Part{Disk, Memory, Arms} {
+	for _, part := range []Part{Sync, Bandwidth, Memory, Arms} {
 		scored := 0
 		for _, m := range g.members {
 			h := &hosts[m]
@@ -174,7 +175,7 @@ func (b *Bound) set(ratios []float64, chance, threshold float64) {
 	peers := stat.PeersOf(ratios)
 	reach := min(max(1+threshold, peers.Reach(chance)), 1e150) // a finite number
 	b.Slow, b.Fast = figure.Number(peers.Center*reach), figure.Number(math.NaN())
-	if b.Part == Disk {
+	if b.Part.disk() {
 		b.Fast = figure.Number(peers.Center / reach)
 	}
 }
@@ -192,7 +193,7 @@ func (g Group) judge(h *Host) (found []Finding) {
 		switch {
 		case s.Low > b.Slow:
 			one.Word, one.Bound = Slower, b.Slow
-		case s.High < b.Fast:
+		case s.High < b.Fast, b.Part == Sync && h.FastSync != "" && s.High < fastOfPeers:
 			one.Word, one.Bound, one.Doubt = FastSync, b.Fast, h.FastSync
 		default:
 			continue
@@ -209,6 +210,10 @@ func (g Group) judge(h *Host) (found []Finding) {
 	}
 	return found
 }
+
+// fastOfPeers: syncs that are faster than a disk can be, and take less than half of what they take on their peers, are
+// too fast to be true, however far these are apart.
+const fastOfPeers = 0.5
 
 // most is the share of the known write caches of a group that must be alike for another to differ.
 const most = 0.75

@@ -70,7 +70,7 @@ const mostResults = 1 << 30
 const marker = "holdfast page 1"
 
 // ErrNoPage says that a file is no page of holdfast.
-var ErrNoPage = errors.New("it is no page of holdfast report")
+var ErrNoPage = errors.New("it is not a page of holdfast report")
 
 // ErrNoResults says that a page has no results inside.
 var ErrNoResults = errors.New("there are no results inside: they were too large, or came from a program that kept none")

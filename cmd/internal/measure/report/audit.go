@@ -32,9 +32,10 @@ const AuditVersion = 1
 // ErrNoBenchmark reports that an audit has no lines for benchstat.
 var ErrNoBenchmark = errors.New("an audit has no benchmark lines: its results have (holdfast report FILE --export bench)")
 
-// WriteAudit writes the table for a terminal of so many columns, from 60 to 120, or in a format. For
-// [Benchmark] it returns ErrNoBenchmark.
-func WriteAudit(w io.Writer, a Audit, format Format, columns int) error {
+// WriteAudit writes the verdicts for a terminal of so many columns, from 60 to 120, or in a format. Unless it is to be
+// whole, a terminal gets the counts and the claims that do not hold, in some 30 lines. For [Benchmark] it returns
+// ErrNoBenchmark.
+func WriteAudit(w io.Writer, a Audit, format Format, columns int, whole bool) error {
 	switch format {
 	case JSON:
 		return encode(w, a)
@@ -45,7 +46,66 @@ func WriteAudit(w io.Writer, a Audit, format Format, columns int) error {
 	case Benchmark:
 		return ErrNoBenchmark
 	}
-	return a.text(w, max(60, min(120, columns)))
+	if columns = max(60, min(120, columns)); !whole {
+		return a.brief(w, columns)
+	}
+	return a.text(w, columns)
+}
+
+// head names the place and the machine.
+func (a Audit) head(width int) string {
+	text := wrap("audit: do the published claims hold here, in "+strings.ReplaceAll(a.Dir, "\n", `\n`)+"?", width, indent)
+	if facts := machineLine(a.Machine); facts != "" {
+		text += wrap(facts, width, indent)
+	}
+	return text
+}
+
+// brief counts the verdicts, and has a line for each claim that does not hold, or where that is open, as far as there
+// is room.
+func (a Audit) brief(w io.Writer, columns int) error {
+	const most = 18 // rows
+	width := lineColumns(columns)
+	t := study.Table{Head: []string{"claim", "published", "measured here", "verdict"}}
+	notes := a.notes()
+	var b strings.Builder
+	b.WriteString(a.head(width) + "\n" + wrap(notes[1], width, indent))
+	left := 0
+	for _, v := range []study.Verdict{study.NotHere, study.NeverSo, study.AtEdge, study.NotChecked} {
+		for _, c := range a.Claims {
+			switch {
+			case c.Verdict != v:
+			case len(t.Rows) == most:
+				left++
+			default:
+				published, _, _ := strings.Cut(orNone(c.Published), "\n")
+				measured, _, _ := strings.Cut(orNone(c.Measured), "\n")
+				t.Rows = append(t.Rows, []string{c.Name + judgedOn(c), shortened(published, 22), shortened(measured, 26), string(v)})
+			}
+		}
+	}
+	if len(t.Rows) > 0 {
+		b.WriteString("\n" + strings.Join(fitted(t, width), "\n\n") + "\n")
+	}
+	if left > 0 {
+		b.WriteString(wrap("… and "+plural(left, "more claim"), width, indent))
+	}
+	b.WriteString("\n" + wrap("--all says why, and what the words mean; --claim NAME tests one alone; --page audit.html has them by their verdicts", width, indent))
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// shortened cuts a text at a space so that it has at most so many characters.
+func shortened(text string, most int) string {
+	runes := []rune(text)
+	if len(runes) <= most {
+		return text
+	}
+	cut := string(runes[:most-1])
+	if at := strings.LastIndexByte(cut, ' '); at > most/2 {
+		cut = cut[:at]
+	}
+	return cut + "…"
 }
 
 func (a Audit) text(w io.Writer, columns int) error {
@@ -64,10 +124,7 @@ func (a Audit) text(w io.Writer, columns int) error {
 	}
 	var b strings.Builder
 	width := lineColumns(columns)
-	b.WriteString(wrap("audit: do the published claims hold here, in "+strings.ReplaceAll(a.Dir, "\n", `\n`)+"?", width, indent))
-	if facts := machineLine(a.Machine); facts != "" {
-		b.WriteString(wrap(facts, width, indent))
-	}
+	b.WriteString(a.head(width))
 	if columns < lineWidth {
 		b.WriteString(listed(t, width))
 	} else {

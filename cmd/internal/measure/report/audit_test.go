@@ -49,7 +49,7 @@ func written(t *testing.T, a report.Audit, format report.Format) string {
 func writtenWithin(t *testing.T, a report.Audit, format report.Format, columns int) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := report.WriteAudit(&b, a, format, columns); err != nil {
+	if err := report.WriteAudit(&b, a, format, columns, true); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -59,6 +59,29 @@ func TestAuditGolden(t *testing.T) {
 	golden(t, "audit.txt", written(t, plantedAudit(), ""))
 	golden(t, "audit_60.txt", writtenWithin(t, plantedAudit(), "", 60))
 	golden(t, "audit.md", written(t, plantedAudit(), report.Markdown))
+}
+
+// TestAuditBeginsWithWhatDoesNotHold: the counts, and a line for each claim that does not hold, in 30 lines.
+func TestAuditBeginsWithWhatDoesNotHold(t *testing.T) {
+	a := plantedAudit()
+	brief := func(columns int) string {
+		var b bytes.Buffer
+		if err := report.WriteAudit(&b, a, "", columns, false); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	golden(t, "audit-brief.txt", brief(80))
+	for range 5 {
+		a.Claims = append(a.Claims, a.Claims...)
+	}
+	long := brief(100)
+	if n := strings.Count(long, "\n"); n > 30 || !strings.Contains(long, "… and 78 more claims") || strings.Contains(long, "lines-20x") {
+		t.Errorf("%d lines:\n%s", n, long)
+	}
+	if not, never := strings.Index(long, "costs-call"), strings.Index(long, "lines-25-50-calls"); not < 0 || never >= 0 {
+		t.Errorf("what does not hold here is not the first:\n%s", long)
+	}
 }
 
 func TestAuditFitsTheTerminal(t *testing.T) {
@@ -144,7 +167,7 @@ func TestAuditIsReadBack(t *testing.T) {
 
 func TestAuditIsNoBenchmark(t *testing.T) {
 	var b bytes.Buffer
-	if err := report.WriteAudit(&b, plantedAudit(), report.Benchmark, 0); !errors.Is(err, report.ErrNoBenchmark) || b.Len() > 0 {
+	if err := report.WriteAudit(&b, plantedAudit(), report.Benchmark, 0, true); !errors.Is(err, report.ErrNoBenchmark) || b.Len() > 0 {
 		t.Errorf("%v, %d bytes", err, b.Len())
 	}
 }

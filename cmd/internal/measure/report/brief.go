@@ -42,8 +42,13 @@ func (s sheet) brief(b *strings.Builder) {
 	}
 	if s.advised {
 		b.WriteString("\n" + s.briefAdvice())
+	} else if why := advise.Missing(s.Groups); why != "" {
+		b.WriteString("\n" + wrap(why, s.columns, indent))
 	}
 	b.WriteString("\n" + wrap("how sure: "+s.certainty().String(), s.columns, indent))
+	if s.advised && s.advice.Policy.Sync.Mode != holdfast.SyncNever && machine.Get(s.Run.Header.Machine, "journal").Value == "none" {
+		b.WriteString(wrap("caution: the file system has no journal: a crash may take the name of a file whose bytes are durable", s.columns, indent))
+	}
 	more := "--all shows intervals, CPU time, latencies and every doubt"
 	if len(tables) > 1 {
 		more += ", and " + plural(len(tables)-1, "more table")
@@ -163,9 +168,12 @@ func (s sheet) briefTable(groups []figure.Group) briefTable {
 		if groups[0].Open() {
 			took = r.Net.Service
 		}
-		row := []string{mark + advise.Name(r.Cell.Policy), lossText(r.Cell.Policy.Loss().Power), nanoseconds(took.Median)}
+		row := []string{mark + advise.Name(r.Cell.Policy), lossText(r.Cell.Policy.Loss().Power), positive(took.Median)}
 		for _, g := range groups {
 			text, of := s.briefCost(g, r.Cell.Policy)
+			if text == none {
+				of = ""
+			}
 			for _, m := range strings.Split(of, "") {
 				marks[m] = true
 			}
@@ -175,6 +183,14 @@ func (s sheet) briefTable(groups []figure.Group) briefTable {
 	}
 	t.Notes = s.briefNotes(groups, marks)
 	return t
+}
+
+// positive writes a time. What is left of it without what measuring takes may be nothing on a busy machine.
+func positive(x float64) string {
+	if !(x > 0) {
+		return none
+	}
+	return nanoseconds(x)
 }
 
 // lossText is a bound's own text, a little shorter.
@@ -276,7 +292,7 @@ func (s sheet) briefAdvice() string {
 		loses += ", a process crash " + process.String()
 	}
 	var b strings.Builder
-	for i, line := range []string{"use  " + s.guess() + name, under + advise.GoLine(a.Policy), under + byName(a.Costs), under + loses, under + byName(a.Nothing)} {
+	for i, line := range []string{"use  " + s.guess() + name, under + advise.GoLine(a.Policy), under + byName(a.Costs), under + loses, under + byName(a.Nothing), under + a.Rule} {
 		if strings.TrimSpace(line) != "" {
 			line = wrap(strings.TrimLeft(line, " "), s.columns-len(under), "")
 			for _, part := range strings.Split(strings.TrimSuffix(line, "\n"), "\n") {

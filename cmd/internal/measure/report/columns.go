@@ -190,5 +190,5 @@ func word(r figure.Row) string {
 	case r.Fastest:
 		return "fastest"
 	}
-	return string(r.Cost.Verdict)
+	return r.Cost.Word()
 }

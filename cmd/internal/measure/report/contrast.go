@@ -47,6 +47,9 @@ func contrastCSV(w io.Writer, c figure.Contrast) error {
 		}, comparisonColumns(change.Cost, change.Regressed)...))
 	}
 	rows = append(rows, append([]string{"overall", "", "", "", "", ""}, comparisonColumns(c.Overall, c.Regressed())...))
+	if c.InMemory.Ratio > 0 {
+		rows = append(rows, append([]string{"in memory", "", "", "", "", ""}, comparisonColumns(c.InMemory, c.Regressed())...))
+	}
 	// WriteAll flushes.
 	return out.WriteAll(rows)
 }
@@ -60,8 +63,8 @@ type contrastDocument struct {
 }
 
 // contrastVersion is the version of the document's form.
-// Since version 2 costs are net, and paced cells are in it.
-const contrastVersion = 2
+// Since version 2 costs are net, and paced cells are in it. Since version 3 cells with controls are compared by these.
+const contrastVersion = 3
 
 func contrastText(c figure.Contrast, width int) string {
 	var b strings.Builder
@@ -149,10 +152,11 @@ func changesTable(c figure.Contrast, load figure.Load, quote func(string) string
 		if change.Cell.Group != "" { // an arm of a study
 			t.Head[0], name = "arm", change.Cell.Name
 		}
-		word := string(change.Cost.Verdict)
-		if change.Cost.Verdict == stat.NotProven && change.Cost.HasInterval() {
+		word := change.Cost.Word()
+		if change.Cost.Verdict == stat.NotProven && c.Disturbed == "" {
 			seen := max(change.Cost.Ratio, 1/change.Cost.Ratio) - 1
-			if word += fmt.Sprintf(": %.0f %% at most", math.Ceil(100*change.Cost.Unseen())); seen > c.Threshold && float64(change.Moved) >= seen {
+			word += atMost(change.Cost)
+			if seen > c.Threshold && float64(change.Moved) >= seen {
 				word = fmt.Sprintf("%s: the machine moved by %.0f %%", stat.NotProven, math.Ceil(100*float64(change.Moved)))
 			}
 		}
@@ -170,9 +174,18 @@ func changesTable(c figure.Contrast, load figure.Load, quote func(string) string
 	return t
 }
 
-// ratios writes the interval of a ratio.
+// atMost says which change would have been seen. What would be any is not said.
+func atMost(c figure.Comparison) string {
+	const most = 2.0
+	if !c.HasInterval() || !(c.Unseen() <= most) {
+		return ""
+	}
+	return fmt.Sprintf(": %.0f %% at most", math.Ceil(100*c.Unseen()))
+}
+
+// ratios writes the interval of a ratio, if it informs.
 func ratios(c figure.Comparison) string {
-	if !c.HasInterval() {
+	if !c.Informs() {
 		return none
 	}
 	return fmt.Sprintf("%.2f…%.2fx", c.Low, c.High)
@@ -184,35 +197,20 @@ func contrastNotes(c figure.Contrast) []string {
 	if c.Unpaired != "" {
 		method = "not paired, because " + c.Unpaired + ": each round of B is compared with each of A (Hodges–Lehmann, Mann–Whitney)"
 	}
-	from := "the cells that write nothing"
-	if len(c.Controls) > 0 {
-		var moves []string
-		for _, m := range c.Controls {
-			moves = append(moves, fmt.Sprintf("%s %s", m.Name, advise.Times(stat.Comparison{Ratio: float64(m.Ratio)})))
-		}
-		from = "what has no code of ours in it (" + strings.Join(moves, ", ") + ")"
-	}
-	smaller := "Here no ratio has an interval: give both runs more rounds, or use"
-	var known []float64
-	for _, change := range c.Cells {
-		if change.Cost.HasInterval() {
-			known = append(known, change.Cost.Width())
+	between := "nothing is scaled. Each turn of a cell stands beside the same records written by bufio.Writer, by write(2), or by write(2) and fdatasync(2), and B/A compares what it took against those"
+	if slices.ContainsFunc(c.Cells, func(change figure.Change) bool { return !change.Controlled }) {
+		between = "nothing is scaled. A cell with a control is compared by what it took against the same records written by bufio.Writer, by write(2), or by write(2) and fdatasync(2); a cell without is compared by its times, and its interval allows for what the machine did meanwhile"
+		if moves := controlMoves(c); moves != "" {
+			between += " (" + moves + ")"
 		}
 	}
-	if len(known) > 0 {
-		smaller = fmt.Sprintf("Here half of the ratios are known to ±%.0f %% or better, the best to ±%.0f %%: a smaller change takes",
-			math.Ceil(100*stat.Quantile(known, 0.5)), math.Ceil(100*slices.Min(known)))
-	}
-	between := fmt.Sprintf("between two runs the machine moves too, and no rounds show that: every interval allows for it, for ±%.0f %% at most, "+
-		"estimated from how far the cells lie apart, from the twins and from %s. %s holdfast bench --against PROGRAM, which runs two builds alternately", math.Ceil(100*float64(c.Moved)), from, smaller)
-	together := "all words of this page, the overall one too, hold together with 95 %, as far as that estimate does"
+	between += ". To see smaller changes, run two builds alternately: holdfast bench --against PROGRAM"
+	together := "all words of this page, the overall one too, hold together with 95 %"
 	switch c.Between {
 	case figure.Alternately:
 		between = "A and B ran each cell in turn, A B, B A, each pair in two new processes: what the machine did meanwhile is in both"
-		together = "all words of this page, the overall one too, hold together with 95 %"
 	case figure.OneRun:
 		between = "A and B are one run: nothing lies between them"
-		together = "all words of this page, the overall one too, hold together"
 	}
 	noise := "noise: not measured in both runs"
 	if c.Floor.Known() {
@@ -239,19 +237,18 @@ func contrastNotes(c figure.Contrast) []string {
 
 // conclusion returns the result in one line.
 func conclusion(c figure.Contrast) string {
+	if c.Disturbed != "" {
+		return "no verdict: " + c.Disturbed + "; run both again on a quiet machine"
+	}
 	regressed := 0
 	for _, change := range c.Cells {
 		if change.Regressed {
 			regressed++
 		}
 	}
-	overall := fmt.Sprintf("overall B takes %s the time of A", advise.Times(c.Overall.Comparison))
-	if c.Overall.HasInterval() {
-		overall += " (" + ratios(c.Overall) + ")"
-	}
-	overall += ": " + string(c.Overall.Verdict)
-	if c.Overall.Verdict == stat.NotProven && c.Overall.HasInterval() {
-		overall += fmt.Sprintf(": %.0f %% at most", math.Ceil(100*c.Overall.Unseen()))
+	overall := sum("overall B takes %s the time of A", c.Overall)
+	if c.InMemory.Ratio > 0 {
+		overall += sum(", and %s in memory", c.InMemory)
 	}
 	switch {
 	case !c.Regressed():
@@ -260,6 +257,19 @@ func conclusion(c figure.Contrast) string {
 		return fmt.Sprintf("%s, by more than %.3g %%, though no cell alone", overall, c.Threshold*100)
 	}
 	return fmt.Sprintf("%s; slower by more than %.3g %%: %d of %s", overall, c.Threshold*100, regressed, plural(len(c.Cells), "cell"))
+}
+
+// sum says what many cells took together.
+func sum(format string, of figure.Comparison) string {
+	text := fmt.Sprintf(format, advise.Times(of.Comparison))
+	if of.Informs() {
+		text += " (" + ratios(of) + ")"
+	}
+	text += ": " + of.Word()
+	if of.Verdict == stat.NotProven {
+		text += atMost(of)
+	}
+	return text
 }
 
 // contrastHead has the columns of a comparison, which has a row for each cell and one for

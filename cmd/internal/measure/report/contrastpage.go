@@ -3,12 +3,14 @@ package report
 import (
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/advise"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/chart"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/figure"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/page"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/stat"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
 )
 
 // ContrastHTML writes one page that sets runs side by side: each contrast is of the first run and
@@ -30,22 +32,23 @@ func ContrastHTML(w io.Writer, contrasts []figure.Contrast, results []page.Resul
 		}
 		sections = append(sections, contrastPage(c, fmt.Sprint(i)))
 	}
-	p.Sections = append([]page.Section{machines}, sections...)
+	p.Sections = append(sections, machines)
 	return page.Write(w, p)
 }
 
 // contrastPage shows one contrast. The keys of its cells begin with its number.
 func contrastPage(c figure.Contrast, number string) page.Section {
 	s := page.Section{
-		Title: c.B.Name + " against " + c.A.Name, Notes: contrastNotes(c),
-		Text: fmt.Sprintf("A: %s. B: %s.", sideText(c.A), sideText(c.B)),
+		Title: c.B.Name + " against " + c.A.Name,
+		Text:  fmt.Sprintf("A: %s. B: %s.", sideText(c.A), sideText(c.B)),
 	}
 	for _, load := range loads(c) {
 		picture := chart.Plot{
 			Title: "times of B as multiples of A's: " + title(load),
-			X:     chart.Axis{Name: "B/A", High: 1 + c.Threshold}, Y: chart.Axis{Categories: []string{}},
+			X:     chart.Axis{Name: "B/A", Scale: chart.Log, Format: study.Times}, Y: chart.Axis{Categories: []string{}},
 			Regions: []chart.Region{{From: 1 - c.Threshold, To: 1 + c.Threshold, Label: "the same"}},
 		}
+		picture.X.Low, picture.X.High = ratioBounds(c, load)
 		byWord := map[stat.Verdict]int{}
 		table := changesTable(c, load, plainText)
 		table.Head[len(table.Head)-1] = "verdict" // a head that sorts needs a name
@@ -63,16 +66,40 @@ func contrastPage(c figure.Contrast, number string) page.Section {
 				byWord[word] = look
 				picture.Series = append(picture.Series, chart.Series{Name: string(word), As: chart.Points, Look: look})
 			}
+			low, high, cut := within(change.Cost.Low, change.Cost.High, picture.X)
 			picture.Series[look].Marks = append(picture.Series[look].Marks, chart.Mark{
-				X: change.Cost.Ratio, XLow: change.Cost.Low, XHigh: change.Cost.High, Y: float64(row), Title: advise.Times(change.Cost.Comparison) + " " + ratios(change.Cost) + ": " + string(word),
+				X: change.Cost.Ratio, XLow: low, XHigh: high, Label: cut, Y: float64(row), Title: advise.Times(change.Cost.Comparison) + " " + ratios(change.Cost) + ": " + string(word),
 				Data: []chart.Attr{{Name: "key", Value: key}, {Name: "label", Value: rows[row].Cells[0]}},
 			})
 			picture.Y.Categories = append(picture.Y.Categories, rows[row].Cells[0])
 		}
 		s.Sections = append(s.Sections, page.Section{
-			Title: title(load) + ": " + costName(load), Charts: drawn(nil, picture, "Left of 1 B takes less time. A bar is the interval, with what the machine may have moved by between the two. The word is what is proven."),
+			Title: title(load) + ": " + costName(load), Charts: drawn(nil, picture, "Left of 1 B takes less time. A bar is the interval; where the word cut stands it goes on beyond the picture. The word is what is proven."),
 			Tables: []page.Table{{Head: table.Head, Rows: rows}},
 		})
 	}
+	s.Sections = append(s.Sections, page.Section{Title: "How they were compared", Notes: contrastNotes(c), Folded: true})
 	return s
+}
+
+// ratioBounds are the ends of the picture of a load: all ratios are inside, and intervals that are no information are
+// not what it is scaled by.
+func ratioBounds(c figure.Contrast, load figure.Load) (low, high float64) {
+	const beside = 2 // of the ratios themselves
+	low, high = 1/(1+c.Threshold), 1+c.Threshold
+	for _, change := range c.Cells {
+		if r := change.Cost.Ratio; change.Load == load && r > 0 && !math.IsInf(r, 0) {
+			low, high = min(low, r), max(high, r)
+		}
+	}
+	return low / beside, high * beside
+}
+
+// within cuts an interval at the ends of an axis, and says that it did.
+func within(low, high float64, of chart.Axis) (from, to float64, cut string) {
+	from, to = max(low, of.Low), min(high, of.High)
+	if from > low || to < high {
+		cut = "cut"
+	}
+	return from, to, cut
 }

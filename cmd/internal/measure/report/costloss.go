@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -56,9 +55,13 @@ func (s sheet) costAgainstLoss(need needs) []page.Section {
 		if !slices.ContainsFunc(d.Rows, func(r chart.Row) bool { return r.Points[0].Series == 1 }) {
 			d.Series = d.Series[:1]
 		}
-		if slim := d.SVG(); slim != "" {
-			d.Beside = true
-			pictures = append(pictures, page.Chart{Title: title(g.Load), Picture: d.SVG(), Slim: withoutKeys(slim)})
+		const mostBroad = 4 // of a run with hundreds of loads, the others have one form
+		slim := withoutKeys(d).SVG()
+		if d.Beside = len(pictures) < mostBroad; !d.Beside {
+			slim = ""
+		}
+		if picture := d.SVG(); picture != "" {
+			pictures = append(pictures, page.Chart{Title: title(g.Load), Picture: picture, Slim: slim})
 		}
 	}
 	if len(pictures) == 0 {
@@ -72,9 +75,16 @@ func (s sheet) costAgainstLoss(need needs) []page.Section {
 	return []page.Section{{Title: "Cost against loss", Switch: "the load", Charts: pictures}}
 }
 
-// withoutKeys makes a picture whose dots are not looked up: of two forms of one picture only one is.
-func withoutKeys(picture string) string {
-	return regexp.MustCompile(` data-(key|label)="[^"]*"`).ReplaceAllString(picture, "")
+// withoutKeys returns a picture whose dots are not looked up: of two forms of one picture only one is.
+func withoutKeys(d chart.Dots) chart.Dots {
+	d.Rows = slices.Clone(d.Rows)
+	for i, r := range d.Rows {
+		d.Rows[i].Points = slices.Clone(r.Points)
+		for n := range r.Points {
+			d.Rows[i].Points[n].Key = ""
+		}
+	}
+	return d
 }
 
 // tiles are the figures of the advice.
@@ -108,9 +118,11 @@ func (s sheet) tiles() []page.Tile {
 
 // policiesPage is the table of the terminal's answer, with what is lost when the process dies.
 func (s sheet) policiesPage() (sections []page.Section) {
-	for _, t := range s.briefTables() {
+	const most = 4 // of a run with hundreds of loads, the first
+	tables := s.briefTables()
+	for _, t := range tables[:min(most, len(tables))] {
 		section := page.Section{Title: "Policies, by what a power cut takes", Notes: t.Notes}
-		if len(s.briefTables()) > 1 {
+		if len(tables) > 1 {
 			section.Title += ": " + title(t.loads[0])
 		}
 		table := page.Table{Name: section.Title, Head: slices.Insert(slices.Clone(t.Head), 2, "lost when the process dies")}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/advise"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/humanize"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
@@ -88,6 +89,8 @@ func writeMarkdown(w io.Writer, studies study.List, run result.Run) error {
 	}
 	if s.advised {
 		fmt.Fprintf(&b, "\n%s\n", s.adviceLine())
+	} else if why := advise.Missing(s.Groups); why != "" {
+		fmt.Fprintf(&b, "\n%s\n", why)
 	}
 	_, err = io.WriteString(w, b.String())
 	return err
@@ -103,7 +106,7 @@ func writeJSON(w io.Writer, run result.Run) error {
 		Missing: run.Mark(), Figures: s.Figures,
 	}
 	if s.advised {
-		d.Advice = &adviceDocument{s.advice.Policy, s.advice.Sentence()}
+		d.Advice = &adviceDocument{s.advice.Policy, s.advice.Sentence(), s.advice.Rule}
 	}
 	for _, p := range s.Policies() {
 		loss := p.Loss()

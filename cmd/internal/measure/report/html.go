@@ -110,6 +110,9 @@ func (s sheet) page(more More) (page.Page, error) {
 
 // answer returns the advice in two sentences.
 func (s sheet) answer() []string {
+	if why := advise.Missing(s.Groups); why != "" {
+		return []string{strings.ToUpper(why[:1]) + why[1:] + "."}
+	}
 	if !s.advised {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/advise"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/chart"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/figure"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/stat"
@@ -87,6 +88,21 @@ func TestAdviceHasFourLines(t *testing.T) {
 					t.Errorf("there is room for the intervals:\n%s", lines)
 				}
 			}
+		}
+	}
+}
+
+// TestIntervalsAreCutAtThePicture: what reaches beyond it, and no other.
+func TestIntervalsAreCutAtThePicture(t *testing.T) {
+	axis := chart.Axis{Low: 0.5, High: 2}
+	for _, c := range []struct {
+		low, high, from, to float64
+		cut                 string
+	}{
+		{0.9, 1.1, 0.9, 1.1, ""}, {0.00, 234, 0.5, 2, "cut"}, {0.4, 1, 0.5, 1, "cut"}, {1, 2.1, 1, 2, "cut"}, {0.5, 2, 0.5, 2, ""},
+	} {
+		if from, to, cut := within(c.low, c.high, axis); from != c.from || to != c.to || cut != c.cut {
+			t.Errorf("%v to %v: %v to %v, %q", c.low, c.high, from, to, cut)
 		}
 	}
 }

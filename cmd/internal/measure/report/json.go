@@ -25,6 +25,7 @@ type document struct {
 type adviceDocument struct {
 	Policy   holdfast.Policy `json:"policy"`
 	Sentence string          `json:"sentence"`
+	Rule     string          `json:"rule,omitempty"`
 }
 
 // A lossDocument is what a crash takes at worst, in words.

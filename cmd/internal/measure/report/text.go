@@ -56,6 +56,8 @@ func Text(w io.Writer, studies study.List, run result.Run, width int, whole bool
 	}
 	if s.advised {
 		b.WriteString("\n" + s.adviceText())
+	} else if why := advise.Missing(s.Groups); why != "" {
+		b.WriteString("\n" + wrap(why, width, indent))
 	}
 	_, err = io.WriteString(w, b.String())
 	return err

@@ -294,7 +294,7 @@ func (r *reader) take(line []byte, first bool) error {
 		if err := json.Unmarshal(line, &c); err != nil {
 			return err
 		}
-		if c.Loop <= 0 || c.Write <= 0 || c.Fdatasync <= 0 {
+		if c.Write <= 0 || c.Fdatasync <= 0 {
 			return fmt.Errorf("the control of round %d has a time that is not positive", c.Round)
 		}
 		r.run.Controls = append(r.run.Controls, c)

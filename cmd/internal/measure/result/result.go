@@ -42,17 +42,20 @@ type Run struct {
 
 // A Header is the first line: what was to be run, on which machine.
 type Header struct {
-	SchemaVersion int            `json:"schema_version"`
-	Program       string         `json:"program"` // holdfast and its version
-	Study         string         `json:"study"`
-	Question      string         `json:"question"` // what the study answers
-	StartedAt     time.Time      `json:"started_at"`
-	Dir           string         `json:"dir"`
-	WorkDir       string         `json:"work_dir,omitempty"` // in Dir: the one that the run made, and removes at its end
-	Seed          uint64         `json:"seed"`
-	Plan          Plan           `json:"plan"`
-	Machine       []machine.Fact `json:"machine"`
-	Cells         []Cell         `json:"cells"`
+	SchemaVersion int       `json:"schema_version"`
+	Program       string    `json:"program"` // holdfast and its version
+	Study         string    `json:"study"`
+	Question      string    `json:"question"` // what the study answers
+	StartedAt     time.Time `json:"started_at"`
+	Dir           string    `json:"dir"`
+	WorkDir       string    `json:"work_dir,omitempty"` // in Dir: the one that the run made, and removes at its end
+	Seed          uint64    `json:"seed"`
+	// Alternated is the name of the other build whose rounds were run alternately with these: both have the
+	// same time of start and seed.
+	Alternated string         `json:"alternated_with,omitempty"`
+	Plan       Plan           `json:"plan"`
+	Machine    []machine.Fact `json:"machine"`
+	Cells      []Cell         `json:"cells"`
 
 	// SystemCallsUnseen says why no system calls were counted, or is empty.
 	SystemCallsUnseen string `json:"system_calls_unseen,omitempty"`
@@ -135,6 +138,9 @@ type Cell struct {
 	// Turns is set for a cell of short trials: each is so many of them, one after the other on
 	// files of their own. Records is of one turn. See [Measurement.Turns].
 	Turns int `json:"turns,omitempty"`
+	// Control is how many records are written without a Writer beside each turn, or beside a trial
+	// that has none. 0 is a cell without a control. See [Measurement.Controls].
+	Control int64 `json:"control_records,omitempty"`
 
 	// Steady: the cell's trials go on until the throughput is steady, but no further
 	// than Records and Longest.
@@ -186,9 +192,8 @@ func (t *Trial) latencies() [3]*Latency { return [3]*Latency{&t.Latency, t.Servi
 // round that has one was run in a process of its own.
 type Control struct {
 	Round     int           `json:"round"`
-	Loop      time.Duration `json:"empty_loop_ns"` // a million turns
-	Write     time.Duration `json:"write_ns"`      // write(2) of 4 KiB at the end of a file
-	Fdatasync time.Duration `json:"fdatasync_ns"`  // of such a write; where there is none, fsync
+	Write     time.Duration `json:"write_ns"`     // write(2) of 4 KiB at the end of a file
+	Fdatasync time.Duration `json:"fdatasync_ns"` // of such a write; where there is none, fsync
 }
 
 // A Measurement is what one trial showed. Its times are wall time by the
@@ -209,8 +214,9 @@ type Measurement struct {
 	// Turns are the Write of each turn, of a cell that has some. All else is of the turns
 	// together: sums, and one distribution of the times of their Writes.
 	Turns []time.Duration `json:"turns_ns,omitempty"`
-	// EmptyLoop is that of a [Control], the least of those before, between and after the turns.
-	EmptyLoop time.Duration `json:"empty_loop_ns,omitempty"`
+	// Controls are how long the records of the cell's Control took, beside each turn: by one bufio.Writer of the
+	// policy's buffer, by write(2) where there is no buffer, by write(2) and fdatasync(2) where each Write waits.
+	Controls []time.Duration `json:"controls_ns,omitempty"`
 
 	// Values are what a study measures besides; their units are in their names.
 	Values map[string]float64 `json:"values,omitempty"`

@@ -95,7 +95,7 @@ func write(t *testing.T, run result.Run) string {
 	return string(text)
 }
 
-var controls = []result.Control{{Round: 1, Loop: 1, Write: 2, Fdatasync: 3}, {Round: 2, Loop: 4, Write: 5, Fdatasync: 6}}
+var controls = []result.Control{{Round: 1, Write: 2, Fdatasync: 3}, {Round: 2, Write: 5, Fdatasync: 6}}
 
 func TestReadReturnsWhatWasWritten(t *testing.T) {
 	want := planted(t)

@@ -3,6 +3,7 @@ package stat
 import (
 	"math"
 	"slices"
+	"strconv"
 )
 
 // A Verdict is one of four words for b against a.
@@ -26,6 +27,14 @@ const (
 	// LargeRounds are enough to prove that two differ by half or more. Fewer have no interval.
 	LargeRounds = 6
 	large       = 1.5
+
+	// Gross differences have a word with fewer rounds than an interval takes, and no fewer than
+	// grossRounds: see [Comparison.Bound].
+	gross       = 2.0
+	grossRounds = 3
+
+	// far is the factor from which a word is far faster or far slower.
+	far = 10.0
 )
 
 // A Comparison says how the time of b stands to the time of a.
@@ -40,7 +49,55 @@ type Comparison struct {
 	Confidence float64
 
 	Verdict Verdict
+
+	// Bound is 0 but for a gross difference without an interval. There it is how far the ratio is from 1 at the
+	// least: above 1 b is slower, below 1 faster. It is the nearer of two: the ratio of the round nearest to 1, and the
+	// end of Student's interval of the logarithms, at the confidence that the interval would have. That takes rounds
+	// for normal; TestGrossWordsAreNotFalse has rounds that are not.
+	Bound float64
 }
+
+// Far returns the factor by which the one is slower or faster at the least, if that is proven and ten or more; else 0.
+func (c Comparison) Far() float64 {
+	least := c.Bound
+	if c.HasInterval() {
+		least = c.Low
+		if c.Verdict == Faster {
+			least = c.High
+		}
+	}
+	if c.Verdict == Faster {
+		least = 1 / least
+	}
+	if (c.Verdict == Faster || c.Verdict == Slower) && least >= far {
+		return least
+	}
+	return 0
+}
+
+// Word returns the verdict for a reader: far slower, or slower, at least 80x.
+func (c Comparison) Word() string {
+	word := string(c.Verdict)
+	if c.Far() > 0 {
+		word = "far " + word
+	}
+	if bound := max(c.Bound, 1/c.Bound); c.Bound > 0 && c.Verdict != NotProven {
+		word += ", at least " + downTo2(bound) + "x"
+	}
+	return word
+}
+
+// downTo2 writes x with two digits, rounded down: a bound must not grow.
+func downTo2(x float64) string {
+	unit := math.Pow(10, math.Floor(math.Log10(x))-1)
+	return strconv.FormatFloat(math.Floor(x/unit*(1+1e-12))*unit, 'f', max(0, -int(math.Round(math.Log10(unit)))), 64)
+}
+
+// mostWidth is how far the ends of an interval are apart that says anything to a reader, as a factor.
+const mostWidth = 10
+
+// Informs reports whether the interval says anything to a reader: it is there, and its ends are no more than a factor of ten apart.
+func (c Comparison) Informs() bool { return c.HasInterval() && c.High <= mostWidth*c.Low }
 
 // HasInterval reports whether Low, High and Confidence say anything. Fewer than
 // six pairs have no 95 % interval; for a group, see [GroupRounds].
@@ -71,7 +128,7 @@ func (c Comparison) Unseen() float64 { return max(c.High, 1/c.Low) - 1 }
 // the band that of [Band]; 0.05 is 5 %. The word is
 //
 //   - not proven, with fewer than [VerdictRounds] pairs, unless the whole interval lies beyond
-//     a factor of 1.5;
+//     a factor of 1.5, or there is no interval and the [Comparison.Bound] of a gross difference;
 //   - not proven, with slices of different lengths (their rounds are not known), or with a
 //     cost that is not positive and finite;
 //   - same, if the whole interval lies within the band, and the floor does too;
@@ -88,7 +145,35 @@ func compare(a, b []float64, floor, band, confidence float64) Comparison {
 	if !ok {
 		return incomparable()
 	}
-	return hodgesLehmann(logs, confidence).comparison(len(logs), floor, band)
+	c := hodgesLehmann(logs, confidence).comparison(len(logs), floor, band)
+	if !c.HasInterval() {
+		c.boundGross(logs, floor, confidence)
+	}
+	return c
+}
+
+// boundGross finds the word of a gross difference by fewer rounds than an interval takes.
+func (c *Comparison) boundGross(logs []float64, floor, confidence float64) {
+	if len(logs) < grossRounds {
+		return
+	}
+	n, sum := float64(len(logs)), 0.0
+	for _, l := range logs {
+		sum += l
+	}
+	mean, squares := sum/n, 0.0
+	for _, l := range logs {
+		squares += (l - mean) * (l - mean)
+	}
+	reach := studentQuantile(len(logs)-1, confidence) * math.Sqrt(squares/(n-1)/n)
+	slower, faster := min(mean-reach, slices.Min(logs)), max(mean+reach, slices.Max(logs))
+	least := max(math.Log(gross), math.Log1p(floor)) // NaN: nothing is beyond
+	switch {
+	case slower >= least:
+		c.Verdict, c.Bound = Slower, math.Exp(slower)
+	case faster <= -least:
+		c.Verdict, c.Bound = Faster, math.Exp(faster)
+	}
 }
 
 // Floor returns the noise floor of a run: the relative gap between the costs of one cell that every

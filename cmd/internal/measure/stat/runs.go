@@ -7,6 +7,10 @@ import "math"
 // (docs/design/measuring.md).
 const leastMovement = 0.035
 
+// leastBeside is leastMovement of cells that have controls beside them: 1.4 % of each run. It is
+// what dev/tools/bars measures, see docs/design/measuring.md.
+const leastBeside = 0.02
+
 // A Movement is what the machine may have done between two runs. Nothing that is measured within
 // a run shows it. Its zero value is none.
 type Movement struct {
@@ -21,6 +25,33 @@ type Movement struct {
 func (m Movement) Less(down, up float64) Movement {
 	m.down, m.up = down, up
 	return m
+}
+
+// Beside is the movement of a cell that is compared by its controls. These take out what moves all cells. What
+// it moves by itself shows in comparisons that should be 1: of the cell with its twin, and of the halves of a run.
+func Beside(seen ...Comparison) Movement {
+	m := Movement{each: leastBeside}
+	for _, c := range seen {
+		m.each = max(m.each, c.beyond())
+	}
+	return m
+}
+
+// Farther returns the movement of the two that widens intervals more.
+func (m Movement) Farther(other Movement) Movement {
+	if other.Allowance(confidence)+other.down+other.up > m.Allowance(confidence)+m.down+m.up {
+		return other
+	}
+	return m
+}
+
+// beyond is how far the ratio's logarithm is from 0 beyond its own interval: 0 where there is none.
+func (c Comparison) beyond() float64 {
+	by := math.Abs(math.Log(c.Ratio)) - math.Sqrt2*math.Erfinv(c.Confidence)*c.standardError()
+	if !(by > 0) {
+		return 0
+	}
+	return by
 }
 
 // Moved estimates the movement between two runs of some cells of one kind, from what does not
@@ -58,17 +89,12 @@ func Moved(a, b [][]float64, paired bool, twins, controls []Comparison) Movement
 		apart, by := 1.4826*Quantile(distances, 0.5)*n/(n-1), Quantile(errors, 0.5)
 		m.each = max(m.each, math.Sqrt(max(0, apart*apart-by*by/2)))
 	}
-	beyond := func(c Comparison) float64 { // its own interval; NaN where there is no ratio
-		return math.Abs(math.Log(c.Ratio)) - math.Sqrt2*math.Erfinv(c.Confidence)*c.standardError()
-	}
 	for _, t := range twins {
-		if l := beyond(t); l > m.each { // false for NaN
-			m.each = l
-		}
+		m.each = max(m.each, t.beyond())
 	}
 	for _, c := range controls {
 		// A control moves for itself too: what is beyond that moved all.
-		if l := min(beyond(c), math.Abs(math.Log(c.Ratio))-m.each); l > m.common {
+		if l := min(c.beyond(), math.Abs(math.Log(c.Ratio))-m.each); l > m.common {
 			m.common = l
 		}
 	}
@@ -92,39 +118,46 @@ func (m Movement) Allowance(confidence float64) float64 {
 // CompareRuns compares the cells of one run with those of another. The costs of the
 // i-th cell are a[i] and b[i], round by round, paired as in [Compare]. They are not paired
 // where the runs have different seeds, plans or machines, and then the two may be
-// of different length. It returns a comparison for each cell, and one of all cells together: of
-// their geometric means.
+// of different length. It returns a comparison for each cell.
 //
-// All intervals, the one of all cells too, hold together with at least 95 %: they share the 5 %
-// (Bonferroni). So where nothing differs, one pair of runs in twenty has a false faster or
-// slower at most, however many cells there are. The intervals are widened by the movements: moved has
-// one for each cell, and then one for all together; nil is none. They
-// are estimates, so the 95 % hold as far as these do. A cell that has fewer rounds than others is
-// not in the geometric means.
-func CompareRuns(a, b [][]float64, paired bool, moved []Movement, band float64) (cells []Comparison, overall Comparison) {
-	confidence := 1 - (1-confidence)/float64(len(a)+1)
-	one := func(i int, x, y []float64) Comparison {
-		c := compareUnpaired
-		if paired {
-			c = compare
+// All intervals hold together with at least 97.5 %: they share 2.5 % (Bonferroni), and [CompareSums] has the other 2.5. So
+// where nothing differs, one pair of runs in twenty has a false faster or
+// slower at most, however many cells there are. The intervals are widened by the movements, one for each cell; nil is none. They
+// are estimates, so the 95 % hold as far as these do.
+func CompareRuns(a, b [][]float64, paired bool, moved []Movement, band float64) (cells []Comparison) {
+	for i := range a {
+		m := Movement{}
+		if moved != nil {
+			m = moved[i]
 		}
-		if moved == nil {
-			return c(x, y, 0, band, confidence)
-		}
-		return moved[i].widen(c(x, y, 0, band, confidence), band)
+		cells = append(cells, compareRun(a[i], b[i], paired, m, band, 2*len(a)))
 	}
+	return cells
+}
+
+// CompareSums compares the geometric means of some cells. Two such have 2.5 % together. A cell that has fewer rounds than others
+// is not in the geometric means.
+func CompareSums(a, b [][]float64, paired bool, moved Movement, band float64) Comparison {
 	most := 0
 	for _, x := range a {
 		most = max(most, len(x))
 	}
 	var before, after [][]float64
 	for i := range a {
-		cells = append(cells, one(i, a[i], b[i]))
 		if len(a[i]) == most {
 			before, after = append(before, a[i]), append(after, b[i])
 		}
 	}
-	return cells, one(len(a), GeometricMeans(before), GeometricMeans(after))
+	return compareRun(GeometricMeans(before), GeometricMeans(after), paired, moved, band, 2*2)
+}
+
+// compareRun is one of a number of comparisons that share 5 %.
+func compareRun(a, b []float64, paired bool, moved Movement, band float64, number int) Comparison {
+	confidence := 1 - (1-confidence)/float64(number)
+	if paired {
+		return moved.widen(compare(a, b, 0, band, confidence), band)
+	}
+	return moved.widen(compareUnpaired(a, b, 0, band, confidence), band)
 }
 
 // widen takes the movement into an interval, and finds the word anew. What varies within the

@@ -8,6 +8,15 @@ import (
 	"testing"
 )
 
+// together compares cells, and all of them together. The last movement is for all.
+func together(a, b [][]float64, paired bool, moved []Movement) (each []Comparison, overall Comparison) {
+	all := Movement{}
+	if moved != nil {
+		all = moved[len(a)]
+	}
+	return CompareRuns(a, b, paired, moved, Band), CompareSums(a, b, paired, all, Band)
+}
+
 // TestCellsOfTwoRunsShareTheDoubt compares runs of the same code: a false word in
 // any of the cells must be as rare as in one.
 func TestCellsOfTwoRunsShareTheDoubt(t *testing.T) {
@@ -21,7 +30,7 @@ func TestCellsOfTwoRunsShareTheDoubt(t *testing.T) {
 				for i := range a {
 					a[i], b[i] = skewed(r, rounds), skewed(r, rounds)
 				}
-				each, overall := CompareRuns(a, b, paired, nil, Band)
+				each, overall := together(a, b, paired, nil)
 				for _, c := range append(each, overall) {
 					if c.Verdict == Faster || c.Verdict == Slower {
 						wrong++
@@ -38,15 +47,15 @@ func TestCellsOfTwoRunsShareTheDoubt(t *testing.T) {
 
 func TestCellsOfTwoRunsAreComparedEach(t *testing.T) {
 	a := [][]float64{count(10), count(12)}
-	one, overall := CompareRuns(a[:1], a[:1], true, nil, Band)
-	if len(one) != 1 || one[0].Verdict != Same || one[0].Ratio != 1 || one[0].Confidence < 1-0.05/2 || overall != one[0] {
+	one, overall := together(a[:1], a[:1], true, nil)
+	if len(one) != 1 || one[0].Verdict != Same || one[0].Ratio != 1 || one[0].Confidence < 1-0.05/2 || overall.Confidence < 1-0.05/4 || overall.Verdict != Same {
 		t.Errorf("one cell: %+v, overall %+v", one, overall)
 	}
-	both, overall := CompareRuns(a, [][]float64{a[1], a[1]}, false, nil, Band)
-	if len(both) != 2 || both[0].N != 10 || both[1].N != 12 || both[0].Confidence < 1-0.05/3 || overall != both[1] {
+	both, overall := together(a, [][]float64{a[1], a[1]}, false, nil)
+	if len(both) != 2 || both[0].N != 10 || both[1].N != 12 || both[0].Confidence < 1-0.05/4 || overall != both[1] {
 		t.Errorf("two cells: %+v, overall %+v", both, overall)
 	}
-	if got, overall := CompareRuns(nil, nil, true, nil, Band); got != nil || overall.Verdict != NotProven {
+	if got, overall := together(nil, nil, true, nil); got != nil || overall.Verdict != NotProven {
 		t.Errorf("no cells: %+v, %+v", got, overall)
 	}
 }
@@ -63,7 +72,7 @@ func TestMovementWidensIntervals(t *testing.T) {
 		t.Helper()
 		a, b := run(1, 1, 1, 1, 1), run(after...)
 		m := Moved(a, b, true, ratios(twins...), ratios(controls...))
-		cells, _ := CompareRuns(a, b, true, slices.Repeat([]Movement{m}, 6), Band)
+		cells, _ := together(a, b, true, slices.Repeat([]Movement{m}, 6))
 		for i, c := range cells {
 			if c.Verdict != want[i] {
 				t.Errorf("%s: cell %d is %q, want %q: %+v, %+v", what, i, c.Verdict, want[i], c, m)
@@ -218,7 +227,7 @@ func (m movingMachine) told(runs, turns int, slower float64) (in said) {
 			alikeA, alikeB = nil, nil
 		}
 		moved := slices.Repeat([]Movement{Moved(alikeA, alikeB, false, twins, ratios(movedBy()/movedBy()))}, m.cells+1)
-		each, overall := CompareRuns(a, b, false, moved, Band)
+		each, overall := together(a, b, false, moved)
 		told, exit := each[0].Verdict == Slower, false
 		for _, c := range append(each, overall) {
 			told = told || slower == 1 && (c.Verdict == Faster || c.Verdict == Slower)
@@ -265,7 +274,7 @@ func TestAlternateRounds(t *testing.T) {
 							a[i], b[i] = append(a[i], x), append(b[i], y*factor)
 						}
 					}
-					each, overall := CompareRuns(a, b, true, nil, Band)
+					each, overall := together(a, b, true, nil)
 					said, exit := each[0].Verdict == Slower, false
 					for _, c := range append(each, overall) {
 						said = said || slower == 1 && (c.Verdict == Faster || c.Verdict == Slower)

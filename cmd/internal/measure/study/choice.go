@@ -40,7 +40,7 @@ func Quick() Preset { return Preset{Name: PresetQuick, Budget: 10 * time.Second,
 
 // Default is the preset of a run that names none.
 func Default() Preset {
-	return Preset{Name: PresetDefault, Budget: 50 * time.Second, Rounds: 15, Width: stat.Band}
+	return Preset{Name: PresetDefault, Budget: 45 * time.Second, Rounds: 15, Width: stat.Band}
 }
 
 // Full is the preset with the larger matrix.

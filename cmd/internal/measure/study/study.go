@@ -266,7 +266,7 @@ func ParsePart(text string) (Part, error) {
 	if p := Part(text); slices.Contains(Parts(), p) {
 		return p, nil
 	}
-	return "", fmt.Errorf("%q is no part of a study; the study copy has A, B, C, write and sync", text)
+	return "", fmt.Errorf("%q is not a part of a study; the study copy has A, B, C, write and sync", text)
 }
 
 // The published documents, by the names that docs/studies.md has for them.

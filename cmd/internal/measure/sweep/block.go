@@ -163,7 +163,7 @@ func primes(cells []result.Cell) (short []result.Cell) {
 			continue
 		}
 		known[is] = true
-		c.Turns = 0
+		c.Turns, c.Control = 0, 0
 		c.Records = Workload{Policy: c.Policy, RecordBytes: c.RecordBytes, Writers: c.Writers, Setting: study.Setting{Rate: c.Rate}}.least(primeSize)
 		short = append(short, c)
 	}

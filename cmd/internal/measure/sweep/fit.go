@@ -23,8 +23,8 @@ const (
 
 	// A trial writes at most trialMost, so that the kernel has no reason to
 	// start writing back in the middle of it. Where Writes do not wait for
-	// the disk, it writes at least trialLeast, many times the usual buffers.
-	trialLeast = 4 << 20
+	// the disk, it writes at least trialLeast, or in each of its turns, many times the usual buffers.
+	trialLeast = 2 << 20
 	trialMost  = int64(study.MaxRecord)
 
 	// A run of the default time writes at most runMost, the memory that is prepared for
@@ -62,7 +62,7 @@ func calibrate(ctx context.Context, g *trial.WorkDir, loads []Workload, probed f
 	for i, w := range loads {
 		probed(i, len(loads))
 		closed := w
-		closed.Rate, closed.Twin, closed.Turns = 0, false, 0
+		closed.Rate, closed.Twin, closed.Turns, closed.Controlled = 0, false, 0, false
 		r, ok := known[closed]
 		if !ok {
 			var err error
@@ -92,11 +92,18 @@ func (r rate) due(perSecond float64) rate {
 	return r
 }
 
-// inTurns returns the rate of a trial of so many turns. About half of the fixed part comes once:
-// what prepares the memory, and what settles the file system.
-func (r rate) inTurns(n int) rate {
-	n = max(1, n)
-	return rate{r.fixed * time.Duration(n+1) / 2, r.perRecord * float64(n)}
+// inTurns returns the rate of a trial of the workload's turns, with their controls. About half of the fixed part comes
+// once: what prepares the memory, and what settles the file system.
+func (r rate) inTurns(w Workload) rate {
+	n := max(1, w.Turns)
+	records := float64(n)
+	switch {
+	case w.Controlled && w.Policy.Sync.Mode == holdfast.SyncNever:
+		records *= 2
+	case w.Controlled: // the syncs take most of the time, and the control has none or a fourth
+		records *= 1.25
+	}
+	return rate{r.fixed * time.Duration(n+1) / 2, r.perRecord * records}
 }
 
 func (w Workload) probe(ctx context.Context, g *trial.WorkDir) (rate, error) {
@@ -152,7 +159,7 @@ func plan(g *trial.WorkDir, c study.Choice, loads []Workload, rates []rate, left
 		f = fitting{loads: bursts, rounds: c.RoundsToRun(), fixed: c.Rounds > 0, most: most(g, c, loads)}
 		f.block, _ = blockCost(c, bursts, rates)
 		for i, w := range bursts {
-			f.rates = append(f.rates, rates[i].inTurns(w.Turns))
+			f.rates = append(f.rates, rates[i].inTurns(w))
 		}
 		if f, every = f.beside(long, pacedTrials(c, long), left); f.fixed || f.rounds >= f.verdictRounds() {
 			break
@@ -194,7 +201,10 @@ func (f fitting) into(budget time.Duration) fitting {
 	return fit
 }
 
-// verdictRounds is the least number of rounds from which a difference can be called
+// slackRounds are planned beyond those of a verdict: a run that is slower than its calibration still has these.
+const slackRounds = 1
+
+// verdictRounds is the least number of rounds to plan so that a difference can be called
 // proven in every group of cells that are compared.
 func (f fitting) verdictRounds() int {
 	groups := map[Workload]int{} // without what the cells of a group differ in
@@ -203,11 +213,11 @@ func (f fitting) verdictRounds() int {
 		if w.Twin || w.Empty {
 			continue
 		}
-		w.Policy, w.Turns = holdfast.Policy{}, 0
+		w.Policy, w.Turns, w.Controlled = holdfast.Policy{}, 0, false
 		groups[w]++
 		rounds = max(rounds, stat.GroupRounds(groups[w]))
 	}
-	return rounds
+	return rounds + slackRounds
 }
 
 // try finds the longest trials, though not shorter than least, with which the
@@ -267,7 +277,11 @@ func most(g *trial.WorkDir, c study.Choice, loads []Workload) int64 {
 	}
 	for _, w := range bursts {
 		if !w.Empty {
-			each += int64(max(1, w.Turns)) + trial.PreparedBytes(1)
+			turns := int64(max(1, w.Turns))
+			if w.Controlled {
+				turns *= 2
+			}
+			each += turns + trial.PreparedBytes(1)
 		}
 	}
 	rounds := float64(c.RoundsToRun()) * spareRounds / 100 * timesDefault(c)
@@ -300,7 +314,7 @@ func runBytes(c study.Choice, loads []Workload) int64 {
 func probeBytes(loads []Workload) (size int64) {
 	known := map[Workload]bool{}
 	for _, w := range loads {
-		w.Rate, w.Twin, w.Turns = 0, false, 0
+		w.Rate, w.Twin, w.Turns, w.Controlled = 0, false, 0, false
 		if !known[w] && !w.Empty {
 			known[w] = true
 			for one := w.least(probeLeast) * w.RecordBytes; ; one *= 8 {
@@ -321,7 +335,7 @@ func (f fitting) alone(i int, t time.Duration) int64 {
 	n := int64(float64(t) / max(f.rates[i].perRecord, 1))
 	least, most := int64(trialLeast), f.most
 	if w.inSmallTurns() {
-		least, most = least/int64(w.Turns), most/int64(w.Turns)
+		least, most = min(least, most)/int64(w.Turns), most/int64(w.Turns)
 	}
 	n = min(n, most/w.RecordBytes)
 	n = max(n, w.least(least))

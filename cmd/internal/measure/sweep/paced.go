@@ -16,13 +16,14 @@ const (
 	pacedRate  = 50_000  // records a second
 	pacedBytes = 8 << 20 // a second, at most
 
-	pacedMargin = 300 * time.Millisecond // after the third period, for its sync
+	pacedMargin = 200 * time.Millisecond // after the third period, for its sync
 	controlTime = 400 * time.Millisecond // of a paced trial without a period
+	pacedSettle = 150 * time.Millisecond // of each paced trial, at its beginning: its times are not compared
 	pacedFixed  = 50 * time.Millisecond  // about what comes before and after such a trial
 
 	// Paced trials may take pacedShare of the time, in percent. A policy for which there
 	// is no time for leastPaced trials has none.
-	pacedShare = 60
+	pacedShare = 65
 	leastPaced = 4
 )
 

@@ -71,6 +71,7 @@ func inTurns(c study.Choice, loads []Workload) []Workload {
 	}
 	loads = slices.Clone(loads) // the long ones have none
 	for i := range loads {
+		loads[i].Controlled = !loads[i].Empty
 		if !loads[i].durable() {
 			loads[i].Turns = burstTurns
 		}

@@ -39,6 +39,8 @@ type Workload struct {
 
 	Length time.Duration // of a trial of a paced workload; 0 is none
 	Turns  int           // of a trial; 0 is none
+
+	Controlled bool // the same bytes are written without a Writer beside it, see [result.Cell.Control]
 }
 
 // steadyTime is how long a steady trial may take by default.
@@ -210,7 +212,7 @@ func matrix(c study.Choice, loads []Workload, cells []trial.Cell, rounds int) (t
 		plan.Room = max(plan.Room, room(size))
 		prepared := trial.PreparedBytes(size)
 		if once += size + prepared; cell.Every == 0 {
-			round += size*int64(max(1, cell.Turns)) + prepared
+			round += (size+cell.Control*cell.RecordBytes)*int64(max(1, cell.Turns)) + prepared
 		} else {
 			pacedOnce += size + prepared
 		}
@@ -240,12 +242,22 @@ func room(size int64) int64 {
 // strideBuffered times one Write in 31: see trial.Append.
 const strideBuffered = 31
 
+// controlSyncs is the most records of the control of a policy whose Writes wait for the disk: each is one sync. A
+// fourth of the trial's own are no more.
+const controlSyncs = 100
+
 // cell is the workload with its number of records.
 func (w Workload) cell(records int64) result.Cell {
 	cell := result.Cell{
 		Name: w.Name(), Empty: w.Empty, Policy: w.Policy,
 		RecordBytes: w.RecordBytes, Writers: w.Writers, Records: records,
 		Rate: w.Rate, Cache: w.Cache, Steady: w.Steady, LatencyStride: strideBuffered, Turns: w.Turns,
+	}
+	if w.Controlled {
+		cell.Control = records
+		if w.durable() {
+			cell.Control = max(1, min(records/int64(w.Writers)/4, controlSyncs))
+		}
 	}
 	if w.durable() || w.Rate > 0 {
 		cell.LatencyStride = 1
@@ -268,7 +280,7 @@ func Trace(ctx context.Context, g *trial.WorkDir, c result.Cell) (trial.Traced, 
 	if c.Rate > 0 {
 		c.Records = max(int64(c.Writers), min(c.Records, int64(c.Rate)))
 	}
-	c.Steady = false
+	c.Steady, c.Control = false, 0
 	_, err := Cell(c, 0, trial.Marks).Run(ctx, g, true)
 	return trial.Traced{Cell: c.Name, Records: c.Records}, err
 }
@@ -278,12 +290,15 @@ func Trace(ctx context.Context, g *trial.WorkDir, c result.Cell) (trial.Traced, 
 func Cell(c result.Cell, estimate time.Duration, counting trial.Counting) trial.Cell {
 	a := trial.Append{
 		Policy: c.Policy, RecordBytes: c.RecordBytes, Writers: c.Writers, Records: c.Records, Stride: c.LatencyStride,
-		Rate: c.Rate, Cache: c.Cache, Empty: c.Empty, Steady: c.Steady, Longest: c.Longest, Turns: c.Turns,
+		Rate: c.Rate, Cache: c.Cache, Empty: c.Empty, Steady: c.Steady, Longest: c.Longest, Turns: c.Turns, Control: c.Control,
+	}
+	if c.Every > 0 {
+		a.Settle = pacedSettle
 	}
 	run := func(ctx context.Context, g *trial.WorkDir, warmUp bool) (result.Measurement, error) {
 		a := a
 		if warmUp {
-			a.Count, a.Turns = counting, 0
+			a.Count, a.Turns, a.Control = counting, 0, 0
 			if c.Every > 0 {
 				a.Records = max(int64(c.Writers), min(c.Records, int64(c.Rate*pacedMargin.Seconds())))
 			}
@@ -309,6 +324,9 @@ func again(h result.Header, counting trial.Counting) (trial.Matrix, error) {
 	for _, c := range h.Cells {
 		if c.Turns < 0 || c.Turns > mostTurns {
 			return m, fmt.Errorf("%s can't be repeated in %d turns; it has %d at most", c.Name, c.Turns, mostTurns)
+		}
+		if c.Control < 0 || c.Control > c.Records {
+			return m, fmt.Errorf("%s can't be repeated beside %d records of a control; it has %d records", c.Name, c.Control, c.Records)
 		}
 		if !c.Empty && (c.RecordBytes < trial.MinRecord || c.RecordBytes > int64(study.MaxRecord) || c.Writers < 1 || c.Records < 0) {
 			return m, fmt.Errorf("%s can't be repeated with %d records of %d bytes by %d writers", c.Name, c.Records, c.RecordBytes, c.Writers)

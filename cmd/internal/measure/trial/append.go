@@ -39,9 +39,17 @@ type Append struct {
 	// disturbed or it is not, and by itself does not show which.
 	Turns int
 
+	// Control is how many records are written without a Writer after each turn, see [plain]; 0 is
+	// no control.
+	Control int64
+
 	// Rate is the records a second that are due, see [schedule]. With 0 each writer
 	// writes again as soon as Write returns.
 	Rate float64
+
+	// Settle is how long the service times of an open loop are not counted: the first Writes to a file take longer, and a short
+	// trial would have more of them than a long one.
+	Settle time.Duration
 
 	// Cache is the state of the page cache that is asked for, empty for a new file.
 	Cache result.Cache
@@ -88,18 +96,24 @@ func (a Append) Run(ctx context.Context, g *WorkDir) (m result.Measurement, err 
 			return m, err
 		}
 	}
-	if a.Turns <= 1 {
-		return a.turn(ctx, g, true)
-	}
-	turns, loop := make([]result.Measurement, a.Turns), emptyLoop()
+	var controls []time.Duration
+	turns := make([]result.Measurement, max(1, a.Turns))
 	for i := range turns {
 		if turns[i], err = a.turn(ctx, g, i == 0); err != nil {
 			return m, err
 		}
-		loop = min(loop, emptyLoop())
+		if a.Control > 0 {
+			c, err := a.control().turn(ctx, g, false)
+			if err != nil {
+				return m, err
+			}
+			controls = append(controls, c.Write)
+		}
 	}
-	m, err = result.Together(turns, stat.Supports)
-	m.EmptyLoop = loop
+	if m = turns[0]; a.Turns > 1 {
+		m, err = result.Together(turns, stat.Supports)
+	}
+	m.Controls = controls
 	return m, err
 }
 
@@ -216,7 +230,8 @@ type workers struct {
 	stopped atomic.Bool // by the context, or because the throughput is steady
 	forget  func() bool
 	ctx     context.Context
-	open    bool        // an open loop
+	open    bool // an open loop
+	settle  time.Duration
 	steady  *steadiness // nil unless it is waited for
 	oldest  time.Duration
 	step    time.Duration // of the clock, in the cell that writes nowhere
@@ -244,7 +259,7 @@ type worker struct {
 }
 
 func (a Append) newWorkers(ctx context.Context, g *WorkDir) *workers {
-	c := &workers{begin: make(chan begin), ctx: ctx, open: a.Rate > 0}
+	c := &workers{begin: make(chan begin), ctx: ctx, open: a.Rate > 0, settle: a.Settle}
 	if a.Steady {
 		c.steady = &steadiness{memory: dirtyMemory(g.observer), longest: a.Longest}
 	}

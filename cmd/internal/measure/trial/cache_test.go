@@ -76,7 +76,7 @@ func TestColdIsRefusedWhereItCanNotBeHad(t *testing.T) {
 	const shm = "/dev/shm"
 	g, err := OpenWorkDir(shm, true)
 	if err != nil || g.FileSystem != "tmpfs" {
-		t.Skipf("%s is no file system in memory here: %v", shm, err)
+		t.Skipf("%s is not a file system in memory here: %v", shm, err)
 	}
 	defer g.Close()
 	a := Append{Policy: holdfast.Buffered(4096), RecordBytes: 100, Writers: 1, Records: 10, Stride: 1}

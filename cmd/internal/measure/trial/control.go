@@ -14,9 +14,6 @@ import (
 // The work of a control. Each of its times is the median of single ones, so that one stall is
 // not in it.
 const (
-	controlLoops = 51
-	controlTurns = 1_000_000
-
 	controlBlock  = 4 << 10
 	controlWrites = 2048
 	controlFile   = 512 // after so many writes the file is emptied: a small disk must hold it
@@ -29,16 +26,7 @@ const (
 	ControlBytes = controlBlock * (controlWrites + mostSyncs + memoryWrites*(controlFile+mostSyncs))
 )
 
-// emptyLoop returns how long it takes.
-func emptyLoop() time.Duration {
-	begun := time.Now()
-	for range controlTurns { // Go's compiler leaves it in
-	}
-	return max(1, time.Since(begun))
-}
-
-// Control measures what has none of our code in it: a loop that does nothing, write(2) and
-// fdatasync(2), on a file of its own.
+// Control measures what has none of our code in it: write(2) and fdatasync(2), on a file of its own.
 func (g *WorkDir) Control() (c result.Control, err error) {
 	if err := PrepareMemory(g.dir, controlBlock*(controlFile+mostSyncs)); err != nil {
 		return c, err
@@ -73,10 +61,6 @@ func (g *WorkDir) Control() (c result.Control, err error) {
 		took = took[:0]
 		return m
 	}
-	for range controlLoops {
-		took = append(took, emptyLoop())
-	}
-	c.Loop = middle()
 	block := make([]byte, controlBlock)
 	write := func() error { _, err := f.Write(block); return err }
 	for i := range controlWrites {
@@ -95,13 +79,7 @@ func (g *WorkDir) Control() (c result.Control, err error) {
 		if err := write(); err != nil {
 			return c, err
 		}
-		if err := timed(func() error {
-			err := h.Datasync()
-			if errors.Is(err, errors.ErrUnsupported) {
-				err = f.Sync()
-			}
-			return err
-		}); err != nil {
+		if err := timed(func() error { return datasync(f, h) }); err != nil {
 			return c, err
 		}
 	}

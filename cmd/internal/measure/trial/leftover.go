@@ -107,7 +107,7 @@ func createdName() *regexp.Regexp { return regexp.MustCompile(`^(check|[a-z]+-\d
 // directory, which is in this one. RemoveLeftover waits some seconds for that; after them the error is ErrAlive.
 func RemoveLeftover(parent, name string) (removed bool, err error) {
 	if !workDirName().MatchString(name) {
-		return false, fmt.Errorf("%q is no name that a run gives its directory", name)
+		return false, fmt.Errorf("%q is not a name that a run gives its directory", name)
 	}
 	for begun := time.Now(); ; time.Sleep(endingStep) {
 		removed, err = removeLeftover(parent, name)

@@ -1,7 +1,6 @@
 package trial
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/binary"
 	"errors"
@@ -41,11 +40,11 @@ func newSource(writer, size int) *source {
 // filling returns random bytes that only the seed and the size decide.
 func filling(seed uint64, size int) []byte {
 	random := rand.New(rand.NewPCG(seed, uint64(size)))
-	b := make([]byte, size)
-	for i := range b {
-		b[i] = byte(random.Uint32())
+	b := make([]byte, 0, size+stampSize)
+	for len(b) < size {
+		b = binary.LittleEndian.AppendUint64(b, random.Uint64())
 	}
-	return b
+	return b[:size:size]
 }
 
 // head returns what is in a file before the first record, if the file is not new.
@@ -77,6 +76,9 @@ func (e *ContentError) Error() string {
 	return fmt.Sprintf("the file is not what was written: at byte %d %s", e.Offset, e.Reason)
 }
 
+// readBytes are read at once, about.
+const readBytes = 64 << 10
+
 // verify checks that the file at path holds its head, then every writer's first
 // counts[i] records once, complete, in their order, and nothing else. It returns a
 // *ContentError with the first byte that is wrong.
@@ -86,9 +88,8 @@ func verify(path string, headSize int64, size int, counts []int64) error {
 		return err
 	}
 	defer f.Close()
-	r := bufio.NewReaderSize(f, 256<<10)
 	got := make([]byte, headSize)
-	if _, err := io.ReadFull(r, got); err != nil && headSize > 0 {
+	if _, err := io.ReadFull(f, got); err != nil && headSize > 0 {
 		return &ContentError{0, fmt.Sprintf("what stood there before is not whole: %v", err)}
 	}
 	for i, want := range head(headSize) {
@@ -96,7 +97,7 @@ func verify(path string, headSize int64, size int, counts []int64) error {
 			return &ContentError{int64(i), "what stood there before has changed"}
 		}
 	}
-	return verifyRecords(r, headSize, size, counts)
+	return verifyRecords(f, headSize, size, counts)
 }
 
 // verifyRecords reads records that begin at byte offset of the file.
@@ -105,24 +106,26 @@ func verifyRecords(r io.Reader, offset int64, size int, counts []int64) error {
 	for i := range sources {
 		sources[i] = newSource(i, size)
 	}
-	got := make([]byte, size)
-	for ; ; offset += int64(size) {
+	got := make([]byte, max(1, readBytes/size)*size) // whole records
+	for {
 		n, err := io.ReadFull(r, got)
+		for whole := got[:n-n%size]; len(whole) > 0; whole, offset = whole[size:], offset+int64(size) {
+			if reason := check(whole[:size], sources, counts); reason != "" {
+				return &ContentError{offset, reason}
+			}
+		}
 		switch {
-		case errors.Is(err, io.EOF):
+		case n%size > 0 && errors.Is(err, io.ErrUnexpectedEOF):
+			return &ContentError{offset, fmt.Sprintf("the last record has %d of %d bytes", n%size, size)}
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 			for i, s := range sources {
 				if int64(s.next) != counts[i] {
 					return &ContentError{offset, fmt.Sprintf("the file ends, with %d of %d records of writer %d", s.next, counts[i], i)}
 				}
 			}
 			return nil
-		case errors.Is(err, io.ErrUnexpectedEOF):
-			return &ContentError{offset, fmt.Sprintf("the last record has %d of %d bytes", n, size)}
 		case err != nil:
 			return fmt.Errorf("read back: %w", err)
-		}
-		if reason := check(got, sources, counts); reason != "" {
-			return &ContentError{offset, reason}
 		}
 	}
 }

@@ -69,7 +69,9 @@ func (h *worker) keepSchedule(b begin, c *workers) error {
 		if err != nil {
 			return err
 		}
-		result.Record(h.service, done-begun)
+		if due >= c.settle {
+			result.Record(h.service, done-begun)
+		}
 		result.Record(h.response, done-due)
 		waited := max(0, free-due)
 		free = due + waited + done - begun

@@ -33,10 +33,10 @@ func Broken(err error) Sample {
 	return Sample{Err: err.Error(), Unsupported: errors.Is(err, errors.ErrUnsupported)}
 }
 
-// Time is that of a unit in nanoseconds.
+// Time returns the time of a unit in nanoseconds.
 func (s Sample) Time() float64 { return float64(s.Elapsed) / float64(s.Units) }
 
-// CPUTime is that of a unit in nanoseconds.
+// CPUTime returns the CPU time of a unit in nanoseconds.
 func (s Sample) CPUTime() float64 { return float64(s.CPU) / float64(s.Units) }
 
 // childWord is the first argument of a child, which its kind and its order follow.
@@ -131,7 +131,7 @@ func Trial(ctx context.Context, build, kind string, order any) (s Sample, err er
 	return s, nil
 }
 
-// FirstLine returns that of a text that may begin with empty ones.
+// FirstLine returns the first line of text after leading empty lines.
 func FirstLine(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	return line

@@ -45,7 +45,7 @@ func Misuse(format string, args ...any) error {
 	return &UsageError{Err: fmt.Errorf(format, args...)}
 }
 
-// A Kind is what one word of the command line compares.
+// A Kind is one kind of comparison, chosen by a word of the command line.
 type Kind struct {
 	Name string
 	Does string // a line of the help
@@ -115,7 +115,7 @@ func ExitCode(err error) int {
 	return ExitUnmeasured
 }
 
-// Flags are those of a kind that runs arms in rounds.
+// Flags are the flags of a kind that runs arms in rounds.
 type Flags struct {
 	*flag.FlagSet
 	Rounds

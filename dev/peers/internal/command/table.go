@@ -94,7 +94,7 @@ func (g *Group[Job, Do]) fastest() (best *Arm[Do]) {
 	return best
 }
 
-// columns are those of an arm's row.
+// columns returns the columns of an arm's row.
 func (g *Group[Job, Do]) columns(a *Arm[Do], more []Column) []string {
 	if a.Err != nil {
 		row := make([]string, 8+len(more))
@@ -129,7 +129,7 @@ func (g *Group[Job, Do]) compared(a *Arm[Do], cost func(Sample) float64) (ratio,
 	return two(c.Ratio), interval(c.HasInterval(), c.Low, c.High, two), string(c.Verdict)
 }
 
-// floor is what ours and its twin differ by, or NaN.
+// floor returns the noise floor, from the difference between ours and its twin, or NaN.
 func (g *Group[Job, Do]) floor() float64 {
 	ours, twin := g.Arms[0], g.Arms[1]
 	if ours.Err != nil || twin.Err != nil {

@@ -12,6 +12,9 @@ import (
 // HTML writes one page that needs no other file. It has all that [Text] writes with all.
 func HTML(w io.Writer, f fleet.Fleet) error {
 	p := page.Page{Title: "holdfast: fleet", Question: "which hosts are not like their peers", Answer: []string{summary(f)}}
+	if charts := strips(f); len(charts) > 0 {
+		p.Sections = append(p.Sections, page.Section{Title: "Hosts beside their peers", Switch: "the group", Charts: charts})
+	}
 	p.Sections = append(p.Sections, page.Section{Title: "Groups of like machines", Tables: []page.Table{tableOf(groupsTable(f, len(f.Groups)))}})
 	if len(f.Outliers) > 0 {
 		s := page.Section{Title: "Outliers"}

@@ -23,10 +23,10 @@ import (
 
 // summary says in one sentence what was found.
 func summary(f fleet.Fleet) string {
-	names := map[string]bool{}
+	hosts := map[string]bool{}
 	small, judged := 0, 0
 	for _, h := range f.Hosts {
-		names[h.Name] = true
+		hosts[h.Name] = true
 	}
 	for _, g := range f.Groups {
 		if g.Judged() {
@@ -35,22 +35,62 @@ func summary(f fleet.Fleet) string {
 			small += g.Hosts
 		}
 	}
-	text := fmt.Sprintf("%s in %s", count(len(names), "host"), count(len(f.Groups), "group"))
+	text := fmt.Sprintf("%s in %s", count(len(hosts), "host"), count(len(f.Groups), "group"))
 	switch n := len(f.Outliers); {
 	case n > 0:
-		text += ": " + count(n, "outlier")
+		text += ": " + count(n, "outlier") + " (" + outlierNames(f) + ")"
 	case judged > 0:
 		text += ": no outlier"
 	default:
-		text += ": none could be judged"
+		text += fmt.Sprintf(": none could be judged, there are fewer than %d of a kind", stat.LeastPeers)
 	}
 	if small > 0 && judged > 0 {
 		text += fmt.Sprintf("; %s in groups of fewer than %d, not judged", count(small, "host"), stat.LeastPeers)
+	}
+	var fast []string
+	for _, g := range f.Groups {
+		fast = append(fast, g.FastSync...)
+	}
+	if len(fast) > 0 {
+		text += fmt.Sprintf("; syncs too fast to be true on %s: %s", count(len(fast), "host"), names(fast, 3))
 	}
 	if n := len(f.Silent); n > 0 {
 		text += fmt.Sprintf("; %d without results", n)
 	}
 	return text
+}
+
+// outlierNames lists the first outliers with what is odd about them.
+func outlierNames(f fleet.Fleet) string {
+	const most = 6
+	var texts []string
+	for _, o := range f.Outliers[:min(most, len(f.Outliers))] {
+		var odd []string
+		for _, one := range o.Findings {
+			odd = append(odd, oddity(one))
+		}
+		texts = append(texts, o.Host+": "+strings.Join(odd, " and "))
+	}
+	if n := len(f.Outliers) - most; n > 0 {
+		texts = append(texts, fmt.Sprintf("%d more", n))
+	}
+	return strings.Join(texts, "; ")
+}
+
+// oddity is a finding in some words.
+func oddity(one fleet.Finding) string {
+	switch one.Word {
+	case fleet.WriteCache:
+		return "another write cache"
+	case fleet.FastSync:
+		return fmt.Sprintf("%s %s, too fast to be true", partName(one.Score.Part), study.Times(float64(one.Score.Ratio)))
+	}
+	return fmt.Sprintf("%s %s", partName(one.Score.Part), study.Times(float64(one.Score.Ratio)))
+}
+
+// partName says what a score is of.
+func partName(p fleet.Part) string {
+	return map[fleet.Part]string{fleet.Sync: "syncs", fleet.Bandwidth: "disk bandwidth", fleet.Memory: "CPU or memory", fleet.Arms: "arms"}[p]
 }
 
 func count(n int, noun string) string {
@@ -219,9 +259,9 @@ func findings(o fleet.Outlier) (lines []string) {
 			lines = append(lines, fmt.Sprintf("write cache %s, and %s on nearly all of its peers", one.Cache, one.Others))
 			continue
 		}
-		how := map[fleet.Part]string{fleet.Disk: "disk slower", fleet.Memory: "CPU or memory slower", fleet.Arms: "slower"}[one.Score.Part]
+		how := partName(one.Score.Part) + " slower"
 		if one.Word == fleet.FastSync {
-			how = "syncs too fast to be true"
+			how = partName(one.Score.Part) + " too fast to be true"
 		}
 		line := fmt.Sprintf("%s: %s the time of its peers (%s…%s over %s, bound %s), most with %s: %s",
 			how, study.Times(float64(one.Score.Ratio)), study.Times(float64(one.Score.Low)), study.Times(float64(one.Score.High)), count(one.Score.Cells, "cell"),
@@ -360,7 +400,7 @@ func tally(hosts []fleet.Host, of func(fleet.Host) string) (texts []string) {
 
 // method says what the words mean.
 func method(f fleet.Fleet) string {
-	return fmt.Sprintf("A host is judged by its disk (policies that sync: the time until durable) and its memory (the others): by the median of its times to those of its group. "+
+	return fmt.Sprintf("A host is judged by its syncs (policies whose Writes wait for one), its disk bandwidth (the others that sync, until all is durable) and its memory (the rest): by the median of its times to those of its group, and the worst counts. "+
 		"It is an outlier if that is at least %.0f %% off, and beyond the bound of its group, with its interval. "+
 		"A fleet of hosts that are all alike has an outlier with a probability of at most %.0f %%. "+
 		"Groups of fewer than %d hosts are not judged. Times are of a record; ± is the 95 %% interval.",

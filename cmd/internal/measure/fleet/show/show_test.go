@@ -36,7 +36,7 @@ func made(kinds, hosts, slow, silent int) fleet.Fleet {
 				p := holdfast.Policy{Buffer: holdfast.Size(n) * holdfast.KiB, Sync: holdfast.Durable().Sync}
 				x := 1e6 * times
 				s := figure.Summary{Summary: stat.Summary{N: 6, Median: x, Low: x * 0.99, High: x * 1.01, Confidence: 0.95}}
-				h.Times = append(h.Times, fleet.Time{Key: fleet.Key{Name: p.String(), Policy: p, Load: figure.Load{RecordBytes: 128, Writers: 64}}, Cell: p.String(), Part: fleet.Disk, Record: s})
+				h.Times = append(h.Times, fleet.Time{Key: fleet.Key{Name: p.String(), Policy: p, Load: figure.Load{RecordBytes: 128, Writers: 64}}, Cell: p.String(), Part: fleet.Sync, Record: s})
 			}
 			all = append(all, h)
 		}
@@ -48,9 +48,9 @@ func made(kinds, hosts, slow, silent int) fleet.Fleet {
 	return fleet.New(all, none, nil, fleet.DefaultThreshold)
 }
 
-// TestTextHasAtMostSixtyLines: whatever there is, a terminal of 60 lines has the first of it, and the
+// TestTextHasAtMostThirtyLines: whatever there is, thirty lines have the first of it, and the
 // words where to find the rest.
-func TestTextHasAtMostSixtyLines(t *testing.T) {
+func TestTextHasAtMostThirtyLines(t *testing.T) {
 	for _, columns := range []int{60, 80, 100} {
 		for _, of := range []struct{ kinds, hosts, slow, silent int }{{0, 0, 0, 1}, {1, 1, 0, 0}, {1, 4, 1, 0}, {1, 6, 0, 2}, {1, 7, 1, 0}, {1, 1000, 1, 0}, {1, 1000, 200, 500}, {40, 10, 2, 0}, {40, 5, 1, 300}} {
 			f := made(of.kinds, of.hosts, of.slow, of.silent)
@@ -71,12 +71,12 @@ func TestTextHasAtMostSixtyLines(t *testing.T) {
 			if len(f.Outliers) != outliers {
 				t.Errorf("%+v: %d outliers, want %d", of, len(f.Outliers), outliers)
 			}
-			shown := strings.Count(text, ": disk slower: ")
+			shown := strings.Count(text, ": syncs slower: ")
 			if shown == 0 && outliers > 0 || shown < outliers && !strings.Contains(text, fmt.Sprintf("and %s more: --all\n", count(outliers-shown, "outlier"))) {
 				t.Errorf("%+v: %d of %d outliers, and nothing of the others:\n%s", of, shown, outliers, text)
 			}
 			b.Reset()
-			if err := Text(&b, f, true, columns); err != nil || strings.Count(b.String(), ": disk slower: ") != outliers {
+			if err := Text(&b, f, true, columns); err != nil || strings.Count(b.String(), ": syncs slower: ") != outliers {
 				t.Errorf("%+v: %v, not every outlier in all", of, err)
 			}
 		}
@@ -107,7 +107,7 @@ func TestFormsHaveEveryHost(t *testing.T) {
 			}
 		}
 	}
-	if text := export(report.Markdown); !strings.Contains(text, "- **k00h0000** (group 1): disk slower: 30x") {
+	if text := export(report.Markdown); !strings.Contains(text, "- **k00h0000** (group 1): syncs slower: 30x") {
 		t.Errorf("markdown:\n%s", text)
 	}
 	if err := Export(&page, f, report.Benchmark); err != ErrNoBenchmark {

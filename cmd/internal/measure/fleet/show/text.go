@@ -11,10 +11,10 @@ import (
 )
 
 // MostLines is the most that [Text] writes, unless it is to write all.
-const MostLines = 60
+const MostLines = 30
 
-// Text writes a fleet for a terminal of so many columns, from 60 to 100. It has the findings, the groups, the outliers,
-// and the times of the largest group, as far as there is room. With all it writes every outlier,
+// Text writes a fleet for a terminal of so many columns, from 60 to 100: what was found, each outlier with what is odd about it,
+// what is missing or doubtful, and the groups, as far as there is room. With all it writes every outlier,
 // every group and every host.
 func Text(w io.Writer, f fleet.Fleet, all bool, columns int) error {
 	text := brief(f, columns)
@@ -26,36 +26,40 @@ func Text(w io.Writer, f fleet.Fleet, all bool, columns int) error {
 }
 
 func brief(f fleet.Fleet, columns int) string {
-	const groups, listed = 8, 9
+	const groups, listed = 4, 6
 	head := report.Fold(summary(f), columns)
+	table := ""
 	if len(f.Groups) > 0 {
-		head += "\n" + report.Format("").Table(groupsTable(f, groups), columns) + "\n"
+		table = "\n" + report.Format("").Table(groupsTable(f, groups), columns) + "\n"
 	}
 	if n := len(f.Groups) - groups; n > 0 {
-		head += fmt.Sprintf("and %s more: --all\n", count(n, "group"))
+		table += fmt.Sprintf("and %s more: --all\n", count(n, "group"))
+	}
+	table += "the times of each host, and how they are judged: --all\n"
+	outlier := 0 // lines: the first is always shown
+	if len(f.Outliers) > 0 {
+		outlier = lines(outlierText(f.Outliers[0], 3, columns)) + 3
 	}
 	foot := ""
 	for _, line := range notes(f, listed) {
 		foot += report.Fold(line, columns)
 	}
-	foot = "\n" + cut(foot, 16) + report.Fold(method(f), columns)
+	if foot = cut(foot, min(12, MostLines-lines(head)-lines(table)-outlier-1)); foot != "" {
+		foot = "\n" + foot
+	}
+	foot += table
 	room := MostLines - lines(head) - lines(foot)
 
 	outliers := ""
 	for i, o := range f.Outliers {
-		entry := "\n" + outlierText(o, 5, columns)
+		entry := "\n" + outlierText(o, 3, columns)
 		if i > 0 && lines(outliers)+lines(entry)+2 > room {
 			outliers += fmt.Sprintf("\nand %s more: --all\n", count(len(f.Outliers)-i, "outlier"))
 			break
 		}
 		outliers += entry
 	}
-	room -= lines(outliers)
-	cells := ""
-	if len(f.Groups) > 0 {
-		cells = cut("\n"+groupText(f, f.Groups[0], columns), room)
-	}
-	return head + outliers + cells + foot
+	return head + outliers + foot
 }
 
 func whole(f fleet.Fleet, columns int) string {
