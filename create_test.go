@@ -109,10 +109,34 @@ func TestOpeningNamesWhatIsWrong(t *testing.T) {
 			}
 		}
 		check(filepath.Join(dir, "no", "such", "file"), fs.ErrNotExist)
+		for _, p := range []holdfast.Policy{{}, holdfast.Durable()} {
+			if _, err := open(filepath.Join(dir, "no", "file"), p); !os.IsNotExist(err) {
+				t.Errorf("%s: %T is not os.IsNotExist: %v", name, err, err)
+			}
+		}
 		check("", fs.ErrNotExist)
 		if w, err := open(dir, holdfast.Durable()); w != nil || err == nil || !strings.Contains(err.Error(), dir) {
 			t.Errorf("%s of a directory = %v, %v", name, w, err)
 		}
+	}
+}
+
+func TestWriterGivesItsFilesStat(t *testing.T) {
+	w, err := holdfast.Create(filepath.Join(t.TempDir(), "file"), holdfast.Unbuffered())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	w.WriteString("12345")
+	if is, err := w.Stat(); err != nil || is.Size() != 5 || is.Name() != "file" {
+		t.Error(is, err)
+	}
+	other, err := holdfast.New(struct{ holdfast.File }{}, holdfast.Unbuffered())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.Stat(); !errors.Is(err, errors.ErrUnsupported) {
+		t.Error(err)
 	}
 }
 

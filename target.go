@@ -160,6 +160,15 @@ func (t *target) syncData() error {
 	return t.file.Sync()
 }
 
+// Stat returns what the file's own Stat does; for a File that has none it is
+// errors.ErrUnsupported. Bytes that wait in memory are not in its size: see Written.
+func (w *Writer) Stat() (fs.FileInfo, error) {
+	if f, ok := w.target.file.(interface{ Stat() (fs.FileInfo, error) }); ok {
+		return f.Stat()
+	}
+	return nil, fmt.Errorf("holdfast: stat: the file has no Stat: %w", errors.ErrUnsupported)
+}
+
 func (t *target) close() error {
 	return errors.Join(t.entry.Close(), t.file.Close())
 }
@@ -181,7 +190,8 @@ func Append(path string, p Policy) (*Writer, error) {
 }
 
 // OpenFile opens the file path as [os.OpenFile] does with flag and perm, and returns a Writer
-// on it. Otherwise it does as Create. Without os.O_APPEND the Writer begins at byte 0.
+// on it. Otherwise it does as Create. Without os.O_APPEND the Writer begins at byte 0. What the
+// system refuses is a *fs.PathError, as of os.OpenFile.
 func OpenFile(path string, flag int, perm fs.FileMode, p Policy) (*Writer, error) {
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("holdfast: %w", err)
@@ -190,6 +200,9 @@ func OpenFile(path string, flag int, perm fs.FileMode, p Policy) (*Writer, error
 		return nil, fmt.Errorf("holdfast: flag %#x opens %s for reading alone; add os.O_WRONLY", flag, path)
 	}
 	f, name, err := dirent.Open(path, p.Sync.Mode != SyncNever, flag, perm)
+	if pathErr := (*fs.PathError)(nil); errors.As(err, &pathErr) {
+		return nil, pathErr // as os.OpenFile, for os.IsNotExist and its like
+	}
 	if err != nil {
 		return nil, fmt.Errorf("holdfast: %w", err)
 	}

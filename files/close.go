@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/errjoin"
@@ -209,11 +211,24 @@ func (f *Set) Close() error {
 		f.closing = true
 		f.mu.Unlock()
 		f.calls.Wait()
-		f.closeErr = f.closeStreams()
+		discarded := f.discardUnfinished()
+		f.closeErr = errjoin.Join(f.closeStreams(), discarded)
 		f.marks.CloseAll()
 		f.handles.CloseAll()
 	})
 	return f.closeErr
+}
+
+// discardUnfinished discards what no call committed.
+func (f *Set) discardUnfinished() error {
+	f.mu.Lock()
+	unfinished := slices.Collect(maps.Keys(f.unfinished))
+	f.mu.Unlock()
+	var errs []error
+	for _, u := range unfinished {
+		errs = append(errs, u.abandon())
+	}
+	return errjoin.Join(errs...)
 }
 
 // closeStreams refuses new calls and ends those that wait for memory. It waits for the others,

@@ -19,7 +19,9 @@ import (
 //
 // [Set.Append] is for files that live long: logs, journals, one for each tenant.
 // [Set.WriteFile] and [Set.WriteAll] are for whole files: exports, caches, what a
-// build makes. Both may be used on the same paths.
+// build makes. [Set.Pending] is for one that comes as a stream, and
+// [Set.Begin] for many that come one by one. All may be used on the same
+// paths.
 //
 // A Set must be closed. It starts goroutines and timers only while bytes wait,
 // and none is left after Close.
@@ -35,11 +37,12 @@ type Set struct {
 	undone     atomic.Int64  // files that were made and removed again
 	narrow     chan struct{} // held by the one file that goes on without descriptors to spare
 
-	mu       sync.Mutex
-	closing  bool
-	calls    sync.WaitGroup // WriteFile and WriteAll under way, which Close waits for
-	close    sync.Once
-	closeErr error
+	mu         sync.Mutex
+	closing    bool
+	unfinished map[unfinished]struct{} // what Close discards
+	calls      sync.WaitGroup          // WriteFile and WriteAll under way, which Close waits for
+	close      sync.Once
+	closeErr   error
 }
 
 // New returns a Set, or an error that names the option which can't be kept.
@@ -55,7 +58,7 @@ func init() { vfs.NewSet = newSet }
 
 // newSet returns a Set on a disk, under options that are valid.
 func newSet(d vfs.Disk, options Options) *Set {
-	f := &Set{attributes: vfs.AttributesOf(d), narrow: make(chan struct{}, 1)}
+	f := &Set{attributes: vfs.AttributesOf(d), narrow: make(chan struct{}, 1), unfinished: map[unfinished]struct{}{}}
 	f.ground.init(d, options)
 	f.marks = temporary.Marks{Disk: d, Handles: &f.handles, Most: handles.FileMarks(f.options.Handles)}
 	f.streams.init(&f.ground)

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"expvar"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"math/rand/v2"
@@ -19,6 +20,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -52,6 +54,74 @@ func announce(ctx context.Context, set *files.Set, paths []string, message strin
 		return results.String() // the rates, and the first failures
 	}
 	return results.Totals().String() // 3 of 3 files succeeded (100.0 %), 0 failed (0.0 %): 3 durable; 18 bytes, 3 attempts
+}
+
+// save keeps what r gives at path: all of it, or the old file.
+func save(ctx context.Context, set *files.Set, path string, r io.Reader) error {
+	p, err := set.Pending(path)
+	if err != nil {
+		return err
+	}
+	defer p.Discard()
+	if _, err := io.Copy(p, r); err != nil {
+		return err
+	}
+	return p.Commit(ctx)
+}
+
+func TestTheStreamedFileOfTheDocs(t *testing.T) {
+	set, err := files.New(files.Options{Policy: holdfast.Durable()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer set.Close()
+	path := filepath.Join(t.TempDir(), "file")
+	if err := save(context.Background(), set, path, strings.NewReader("all of it")); err != nil {
+		t.Fatal(err)
+	}
+	failed := errors.New("torn")
+	if err := save(context.Background(), set, path, io.MultiReader(strings.NewReader("half"), iotest.ErrReader(failed))); !errors.Is(err, failed) {
+		t.Error(err)
+	}
+	if got, _ := os.ReadFile(path); string(got) != "all of it" {
+		t.Errorf("%q", got)
+	}
+}
+
+// publishAfter makes objects durable, and then the reference to them.
+func publishAfter(ctx context.Context, set *files.Set, objects map[string][]byte, ref string, id []byte) error {
+	b := set.Begin()
+	defer b.Discard()
+	for path, data := range objects {
+		if err := b.Write(path, data); err != nil {
+			return err
+		}
+	}
+	if _, err := b.Commit(ctx); err != nil {
+		return err
+	}
+	_, err := set.WriteFile(ctx, ref, id, files.Replace)
+	return err
+}
+
+func TestThePublicationOfTheDocs(t *testing.T) {
+	set, err := files.New(files.Options{Policy: holdfast.Durable()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer set.Close()
+	dir := t.TempDir()
+	ref := filepath.Join(dir, "ref")
+	objects := map[string][]byte{filepath.Join(dir, "one"): []byte("1"), filepath.Join(dir, "none", "two"): []byte("2")}
+	if err := publishAfter(context.Background(), set, objects, ref, []byte("id")); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	onlyFiles(t, dir)
+	delete(objects, filepath.Join(dir, "none", "two"))
+	if err := publishAfter(context.Background(), set, objects, ref, []byte("id")); err != nil {
+		t.Error(err)
+	}
+	onlyFiles(t, dir, "one", "ref")
 }
 
 // whatToDo classifies the error of a Write without a look at its text.

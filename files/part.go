@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,7 @@ type part struct {
 	replaced map[string]bool
 	looked   int
 	waits    atomic.Bool // a file was synced by itself
+	failed   error       // of a Batch, the first
 	step     durable.Step
 
 	mu      sync.Mutex
@@ -56,7 +58,16 @@ type replacement struct {
 	temporary sys.Name        // how it is named; "" if it could not be written, or is gone
 	mark      *temporary.Mark // below which it has that name, or nil
 	old       sys.Stat        // the file that it replaces, if there is one
+
+	// A change is not of a temporary file: what a Batch was asked to do with names, in r.place
+	// and also, if that is not nil.
+	change func() error
+	op     retry.Op // of change
+	also   *place
 }
+
+// waits reports whether the step has to do it.
+func (r *replacement) waits() bool { return r.temporary != "" || r.change != nil }
 
 // A place is a directory with names that are not durable yet. It may have been closed
 // meanwhile: any descriptor of it syncs them.
@@ -156,9 +167,18 @@ func (p *part) makeDurable() {
 	}
 	began := time.Now()
 	p.step.Run(p.pending, func() {
+		for _, x := range p.written {
+			p.failed = cmp.Or(p.failed, x.Err)
+		}
 		for _, r := range p.renames {
-			if r.temporary != "" {
+			switch {
+			case r.change != nil:
+				p.changeNames(r)
+			case r.temporary != "":
 				p.rename(r)
+			}
+			if r.result.err != nil {
+				p.failed = cmp.Or[error](p.failed, r.result.err)
 			}
 		}
 	})
@@ -166,7 +186,10 @@ func (p *part) makeDurable() {
 		p.written[i].settle()
 	}
 	for _, r := range p.renames {
-		if r.temporary != "" {
+		if r.waits() {
+			if r.also != nil && r.Err == nil {
+				r.Err = p.step.Loss(&r.also.Place)
+			}
 			r.settle()
 		}
 	}
@@ -184,7 +207,7 @@ func (p *part) pending(yield func(*durable.File) bool) {
 		}
 	}
 	for _, r := range p.renames {
-		if r.temporary != "" && !yield(&r.File) {
+		if r.waits() && !yield(&r.File) {
 			return
 		}
 	}
@@ -216,6 +239,25 @@ func (p *part) rename(r *replacement) {
 	}
 	r.result.outcome = holdfast.OutcomeWritten
 	p.step.Named(r.Place)
+}
+
+// changeNames does what a Batch was asked to do, unless something that was given before it failed.
+func (p *part) changeNames(r *replacement) {
+	err := p.failed
+	if err != nil {
+		err = fmt.Errorf("it was not done, because of a failure before it: %w", err)
+	} else {
+		err = r.change()
+	}
+	if err != nil {
+		r.change = nil
+		r.result.fail(r.op, err, holdfast.OutcomeUntouched)
+		return
+	}
+	p.step.Named(&r.place.Place)
+	if r.also != nil {
+		p.step.Named(&r.also.Place)
+	}
 }
 
 // inPlace calls do with a directory of the batch open. It goes on when ctx has ended:
@@ -273,6 +315,8 @@ func (p *part) abandon(cause error) {
 		if r.temporary != "" {
 			p.takeBack(r, retry.OpRename, cause)
 			p.files.marks.GiveBack(r.mark)
+		} else if r.change != nil {
+			r.result.fail(r.op, cause, holdfast.OutcomeUntouched)
 		}
 	}
 	for _, x := range p.written {

@@ -72,65 +72,85 @@ func (s *fileWriter) stat(base sys.Name) (is sys.Stat, err error) {
 // writeTemporary makes a file like the old one, and fills, syncs and closes it. It
 // returns what failed; then the file is gone.
 func (s *fileWriter) writeTemporary(base sys.Name, old sys.Stat, known bool) (name sys.Name, op retry.Op, err error) {
+	s.files.handles.Reserve()
+	defer s.files.handles.Release()
+	t, op, err := s.makeTemporary(base, old, known, freshFlags)
+	if err != nil {
+		return "", op, err
+	}
+	if err := s.writeBytes(t.fd); err != nil {
+		return "", retry.OpWrite, s.dropTemporary(t, err)
+	}
+	op, err = s.endTemporary(t)
+	return t.name, op, err
+}
+
+// A temporaryFile is open, and is to replace another. It gets its permissions last: until
+// then no other user may read it, and a write takes the setuid bits away.
+type temporaryFile struct {
+	fd        int
+	name      sys.Name
+	has, perm uint32 // the permissions that it has, and those that it is to get
+}
+
+// makeTemporary makes an empty file, with all that it is to have of the old one but its
+// permissions.
+func (s *fileWriter) makeTemporary(base sys.Name, old sys.Stat, known bool, flags int) (t temporaryFile, op retry.Op, err error) {
 	perm := unixPerm(s.files.options.Perm)
 	var attributes []string
 	if old != (sys.Stat{}) {
 		perm = permission.Private
 		if attributes, err = s.attributesOf(base); err != nil {
-			return "", retry.OpListAttributes, err
+			return t, retry.OpListAttributes, err
 		}
 	}
-	s.files.handles.Reserve()
-	defer s.files.handles.Release()
-	fd, name, err := s.openTemporary(perm, known)
-	if err != nil {
-		return "", retry.OpOpen, err
+	if t.fd, t.name, err = s.openTemporary(flags, perm, known); err != nil {
+		return t, retry.OpOpen, err
 	}
-	if old == (sys.Stat{}) {
-		op, err = retry.OpWrite, s.writeBytes(fd)
-	} else {
-		op, err = s.writeLike(fd, base, old, attributes)
+	if old != (sys.Stat{}) {
+		if t.has, t.perm, op, err = s.likeOld(t.fd, base, old, attributes); err != nil {
+			return t, op, s.dropTemporary(t, err)
+		}
 	}
-	if err != nil {
-		s.files.disk.Close(fd) // it is removed
-	} else {
-		op, err = s.syncAndClose(fd)
+	return t, "", nil
+}
+
+// endTemporary gives a file that is written its permissions, syncs and closes it. It
+// returns what failed; then the file is gone.
+func (s *fileWriter) endTemporary(t temporaryFile) (op retry.Op, err error) {
+	if t.has != t.perm {
+		if err := s.tries.Insist(s.ctx, retry.OpChmod, func() error { return s.files.disk.Chmod(t.fd, t.perm) }); err != nil {
+			return retry.OpChmod, s.dropTemporary(t, err)
+		}
 	}
-	if err != nil {
-		return "", op, stillThere(err, s.files.discard(s.dir.Fd, name), name)
+	if op, err := s.syncAndClose(t.fd); err != nil {
+		return op, stillThere(err, s.files.discard(s.dir.Fd, t.name), t.name)
 	}
 	if s.result.stripped {
 		s.files.whole.stripped.Add(1)
 	}
-	return name, op, nil
+	return "", nil
+}
+
+// dropTemporary closes and removes a file because of err, which it returns.
+func (s *fileWriter) dropTemporary(t temporaryFile, err error) error {
+	s.files.disk.Close(t.fd) // it is removed
+	return stillThere(err, s.files.discard(s.dir.Fd, t.name), t.name)
 }
 
 // openTemporary makes a file under a name that no other has.
-func (s *fileWriter) openTemporary(perm uint32, known bool) (fd int, name sys.Name, err error) {
+func (s *fileWriter) openTemporary(flags int, perm uint32, known bool) (fd int, name sys.Name, err error) {
 	for range 100 {
 		name = temporary.Name()
 		if known {
 			name = temporary.KnownName()
 		}
-		fd, err = s.open(name, freshFlags, perm)
+		fd, err = s.open(name, flags, perm)
 		if !errors.Is(err, fs.ErrExist) {
 			break
 		}
 	}
 	return fd, name, err
-}
-
-// writeLike fills a private file that is to replace another. It gets its permissions
-// last: until then no other user may read it, and a write takes the setuid bits away.
-func (s *fileWriter) writeLike(fd int, base sys.Name, old sys.Stat, attributes []string) (op retry.Op, err error) {
-	has, perm, op, err := s.likeOld(fd, base, old, attributes)
-	if err != nil {
-		return op, err
-	}
-	if err := s.writeBytes(fd); err != nil || has == perm {
-		return retry.OpWrite, err
-	}
-	return retry.OpChmod, s.tries.Insist(s.ctx, retry.OpChmod, func() error { return s.files.disk.Chmod(fd, perm) })
 }
 
 // attributesOf returns the names of the old file's extended attributes, its access control list

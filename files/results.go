@@ -2,7 +2,6 @@ package files
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
 	"math/bits"
@@ -184,43 +183,81 @@ func (r *Results) String() string {
 // Totals sums up the results.
 func (r *Results) Totals() (t Totals) {
 	for _, result := range r.All() {
-		t.Files++
-		t.Bytes += result.Bytes
-		t.Attempts += int64(result.Attempts)
-		if result.Err != nil {
-			t.Failed++
-		}
-		if result.NoJournal {
-			t.NoJournal++
-		}
-		switch result.Outcome {
-		case holdfast.OutcomeDurable:
-			t.Durable++
-		case holdfast.OutcomeWritten:
-			t.Written++
-		case holdfast.OutcomePartial:
-			t.Partial++
-		case holdfast.OutcomeUntouched:
-			t.Untouched++
-		default:
-			t.Uncertain++
-		}
+		t.add(result)
 	}
 	return t
 }
 
-// Err joins the errors of all files that failed, in the order of submission. It is
-// nil if none did.
+func (t *Totals) add(result Result) {
+	t.Files++
+	t.Bytes += result.Bytes
+	t.Attempts += int64(result.Attempts)
+	if result.Err != nil {
+		t.Failed++
+	}
+	if result.NoJournal {
+		t.NoJournal++
+	}
+	switch result.Outcome {
+	case holdfast.OutcomeDurable:
+		t.Durable++
+	case holdfast.OutcomeWritten:
+		t.Written++
+	case holdfast.OutcomePartial:
+		t.Partial++
+	case holdfast.OutcomeUntouched:
+		t.Untouched++
+	default:
+		t.Uncertain++
+	}
+}
+
+// Err joins the errors of all files that failed, in the order of submission, for errors.Is and
+// errors.As. Its text is ten lines at most. It is nil if none failed.
 func (r *Results) Err() error {
-	var all []error
+	all := failureList{lines: 10}
 	for _, chunk := range r.chunks {
 		for i := range chunk {
 			if err := chunk[i].err; err != nil {
-				all = append(all, err)
+				all.n++
+				all.errs = append(all.errs, err)
 			}
 		}
 	}
-	return errors.Join(all...)
+	return all.err()
+}
+
+// failureList is the errors of many files.
+type failureList struct {
+	n     int // how many there are
+	errs  []error
+	lines int    // of text at most
+	head  string // the first line, or ""
+}
+
+func (f *failureList) err() error {
+	if f.n == 0 {
+		return nil
+	}
+	return f
+}
+
+// Unwrap returns the errors.
+func (f *failureList) Unwrap() []error { return f.errs }
+
+func (f *failureList) Error() string {
+	var lines []string
+	if f.head != "" {
+		lines = append(lines, f.head)
+	}
+	for i, err := range f.errs {
+		if left := f.n - i; left > 1 && len(lines) == f.lines-1 {
+			lines = append(lines, fmt.Sprintf("and %d more", left))
+			break
+		}
+		lines = append(lines, err.Error())
+	}
+	return strings.Join(lines, "\n")
 }
 
 // MarshalJSON writes an array of the results, each as [Result.MarshalJSON] does.
@@ -275,7 +312,8 @@ func (r Result) MarshalJSON() ([]byte, error) {
 	}{r.Path, r.Bytes, r.Elapsed.Nanoseconds(), r.Attempts, r.Outcome, r.Durable(), r.NoJournal, r.Stripped, text})
 }
 
-// An Error says what failed, for what file, and where.
+// An Error says what failed, for what file, and where. Ask errors.Is for the cause:
+// os.IsNotExist and its like know only the errors of package os.
 type Error struct {
 	Path     string
 	Op       string           // such as open, write, sync, close, rename

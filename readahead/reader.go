@@ -145,14 +145,15 @@ func NewReader(r io.Reader, o Options) *Reader {
 	}
 }
 
-// Open opens the file path and returns a Reader on it, which Close closes.
+// Open opens the file path and returns a Reader on it, which Close closes. What the system refuses is
+// os.Open's own error.
 func Open(path string, o Options) (*Reader, error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("holdfast: %w", err)
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("holdfast: %w", err)
+		return nil, err
 	}
 	return NewReader(f, o), nil
 }

@@ -67,7 +67,7 @@ func (Disk) ReadNames(fd int, buf []byte, to []DirEntry) ([]DirEntry, error) {
 func appendEntries(to []DirEntry, records string) []DirEntry {
 	const kindAt, nameAt = 18, 19
 	for len(records) > nameAt {
-		length := int(records[16]) | int(records[17])<<8
+		length := int(binary.NativeEndian.Uint16([]byte(records[16:18])))
 		record := records[:length]
 		records = records[length:]
 		end := nameAt

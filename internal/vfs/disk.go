@@ -23,6 +23,8 @@ type Disk interface {
 	Locker
 
 	Write(fd int, p []byte) (n int, err error)
+	// WriteAt writes at an offset of a file that was not opened to append.
+	WriteAt(fd int, p []byte, at int64) (n int, err error)
 	Truncate(fd int, size int64) error
 }
 
@@ -32,7 +34,6 @@ type CopyDisk interface {
 	Source
 	Tree
 
-	WriteAt(fd int, p []byte, at int64) (n int, err error)
 	// RenameNew is Rename, but fails if a file of that name exists.
 	RenameNew(dir int, from, to sys.Name) error
 	SetTimes(fd int, accessed, modified time.Time) error

@@ -1,0 +1,275 @@
+//go:build go1.25
+
+package files_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/files"
+	"github.com/holdfast-go/holdfast/internal/crash/fault"
+)
+
+func TestBatchMakesAllDurableTogether(t *testing.T) {
+	for _, p := range wholePolicies {
+		t.Run(p.String(), func(t *testing.T) {
+			dir := t.TempDir()
+			at := func(name string) string { return filepath.Join(dir, name) }
+			os.WriteFile(at("gone"), []byte("x"), 0o644)
+			set, err := files.New(files.Options{Policy: p, Batch: 7})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer set.Close()
+			b := set.Begin()
+			defer b.Discard()
+			try := func(err error) {
+				t.Helper()
+				if err != nil {
+					t.Error(err)
+				}
+			}
+			try(b.Mkdir(at("sub"), 0o755))
+			for i := range 20 {
+				data := fmt.Appendf(nil, "file %d", i)
+				try(b.Write(at(fmt.Sprintf("sub/%02d", i)), data))
+				clear(data)
+			}
+			w, err := b.Create(at("streamed"))
+			try(err)
+			_, err = io.WriteString(w, "as it comes")
+			try(err)
+			try(w.Commit(context.Background()))
+			own, err := os.OpenFile(at("tmp"), os.O_WRONLY|os.O_CREATE, 0o444)
+			try(err)
+			_, err = own.WriteString("mine")
+			try(err)
+			try(b.Add(own))
+			try(own.Close())
+			try(b.Rename(at("tmp"), at("sub/own")))
+			try(b.Link(at("sub/own"), at("linked")))
+			try(b.Remove(at("gone")))
+			totals, err := b.Commit(context.Background())
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := totals.Durable
+			if p.Sync.Mode == holdfast.SyncNever {
+				want = totals.Written
+			}
+			if totals.Files != 26 || want != 26 {
+				t.Errorf("%+v", totals)
+			}
+			for i := range 20 {
+				if got, _ := os.ReadFile(at(fmt.Sprintf("sub/%02d", i))); string(got) != fmt.Sprintf("file %d", i) {
+					t.Errorf("%d: %q", i, got)
+				}
+			}
+			if got, _ := os.ReadFile(at("linked")); string(got) != "mine" {
+				t.Errorf("%q", got)
+			}
+			onlyFiles(t, dir, "linked", "streamed", "sub")
+			if _, err := b.Commit(context.Background()); !errors.Is(err, os.ErrClosed) {
+				t.Error(err)
+			}
+			if err := b.Write(at("late"), nil); !errors.Is(err, os.ErrClosed) {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// Until the step no file has its name, and after Discard, or Close of the Set, none ever gets it.
+func TestBatchThatIsDiscardedLeavesNothing(t *testing.T) {
+	for name, end := range map[string]func(*files.Set, *files.Batch) error{
+		"Discard":   func(_ *files.Set, b *files.Batch) error { return b.Discard() },
+		"Set.Close": func(f *files.Set, _ *files.Batch) error { return f.Close() },
+		"ended context": func(_ *files.Set, b *files.Batch) error {
+			ctx, cancel := context.WithCancel(context.Background())
+			cancel()
+			if _, err := b.Commit(ctx); !errors.Is(err, context.Canceled) {
+				return fmt.Errorf("Commit returned %v", err)
+			}
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			set, _ := files.New(files.Options{Policy: holdfast.Durable()})
+			defer set.Close()
+			b := set.Begin()
+			for i := range 3 {
+				if err := b.Write(filepath.Join(dir, fmt.Sprint(i)), []byte("x")); err != nil {
+					t.Error(err)
+				}
+			}
+			w, err := b.Create(filepath.Join(dir, "streamed"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := end(set, b); err != nil {
+				t.Error(err)
+			}
+			if err := w.Commit(context.Background()); !errors.Is(err, os.ErrClosed) {
+				t.Error(err)
+			}
+			w.Discard()
+			onlyFiles(t, dir)
+		})
+	}
+}
+
+func TestBatchTellsItsFailuresInTenLines(t *testing.T) {
+	dir := t.TempDir()
+	set, _ := files.New(files.Options{Policy: holdfast.Durable(), Batch: 100})
+	defer set.Close()
+	b := set.Begin()
+	manifest := filepath.Join(dir, "manifest")
+	os.WriteFile(manifest+".new", nil, 0o644)
+	for i := range 500 {
+		if err := b.Write(filepath.Join(dir, "none", fmt.Sprint(i)), nil); !errors.Is(err, fs.ErrNotExist) {
+			t.Error(err)
+		}
+	}
+	if err := b.Rename(manifest+".new", manifest); err != nil {
+		t.Error(err)
+	}
+	w, err := b.Create(filepath.Join(dir, "left"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Discard()
+	totals, err := b.Commit(context.Background())
+	if totals.Failed != 501 || !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "501 failed") || !strings.Contains(err.Error(), "1 pending") {
+		t.Errorf("%+v, %v", totals, err)
+	}
+	if n := strings.Count(err.Error(), "\n"); n > 10 {
+		t.Errorf("%d lines:\n%v", n, err)
+	}
+	if _, err := os.Stat(manifest); err == nil {
+		t.Error("a rename was done though what was given before it failed")
+	}
+	results, err := set.WriteEach(context.Background(), make([]string, 500), nil, files.Replace)
+	if n := strings.Count(err.Error(), "\n"); n != 9 || results.Totals().Failed != 500 || !strings.HasSuffix(err.Error(), "and 491 more") {
+		t.Errorf("%d lines:\n%v", n, err)
+	}
+}
+
+func TestBatchAddRefusesAFileWithoutItsName(t *testing.T) {
+	dir := t.TempDir()
+	set, _ := files.New(files.Options{Policy: holdfast.Durable()})
+	defer set.Close()
+	b := set.Begin()
+	defer b.Discard()
+	f, _ := os.Create(filepath.Join(dir, "f"))
+	defer f.Close()
+	os.Rename(f.Name(), f.Name()+".away")
+	if err := b.Add(f); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	os.WriteFile(f.Name(), nil, 0o644)
+	if err := b.Add(f); !errors.Is(err, holdfast.ErrUnlinked) {
+		t.Error(err)
+	}
+}
+
+// After a Commit without an error every file is there at any power cut; before, and after an error, the
+// old one or the new one is.
+func TestBatchKeepsWhatItCommitsAtEachFault(t *testing.T) {
+	for call := 1; ; call++ {
+		d := fault.NewDisk()
+		d.MkdirAll("a")
+		d.MkdirAll("b")
+		paths := []string{"/a/0", "/b/1", "/a/2", "/b/3"}
+		for _, p := range paths {
+			d.WriteFile(p, []byte("old"), 0o644)
+		}
+		f := newSet(d, files.Options{Policy: holdfast.Durable(), Retry: files.Retry{Attempts: 1}})
+		before := len(d.Calls())
+		d.Add(fault.DiskFault{Op: fault.AnyDiskOp, First: call, Times: 1, Err: syscall.EIO})
+		b := f.Begin()
+		var wrong error
+		for i, p := range paths {
+			if i%2 == 0 {
+				wrong = errors.Join(wrong, b.Write(p, []byte("new")))
+				continue
+			}
+			w, err := b.Create(p)
+			if err == nil {
+				if _, err = io.WriteString(w, "new"); err == nil {
+					err = w.Commit(context.Background())
+				}
+				w.Discard()
+			}
+			wrong = errors.Join(wrong, err)
+		}
+		_, err := b.Commit(context.Background())
+		err = errors.Join(wrong, err)
+		for seed := range uint64(5) {
+			image := d.PowerCut(rand.New(rand.NewPCG(seed, uint64(call))))
+			for _, p := range paths {
+				if got, _ := image.File(p); string(got) != "new" && (err == nil || string(got) != "old") {
+					t.Errorf("call %d: %v, and after a power cut %s is %q", call, err, p, got)
+				}
+			}
+		}
+		f.Close()
+		if v := d.Violations(); len(v) > 0 || d.Open() > 0 {
+			t.Errorf("call %d: %d descriptors are open, %v", call, d.Open(), v)
+		}
+		if len(d.Calls())-before < call {
+			break
+		}
+	}
+}
+
+func TestBatchTakesFilesOfManyGoroutines(t *testing.T) {
+	dir := t.TempDir()
+	set, _ := files.New(files.Options{Policy: holdfast.Durable(), Batch: 10, Handles: 16})
+	defer set.Close()
+	b := set.Begin()
+	var all sync.WaitGroup
+	for g := range 8 {
+		all.Go(func() {
+			for i := range 15 {
+				path := filepath.Join(dir, fmt.Sprintf("%d-%d", g, i))
+				if i%3 > 0 {
+					b.Write(path, []byte(path))
+					continue
+				}
+				w, err := b.Create(path)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				io.WriteString(w, path)
+				w.Commit(context.Background())
+			}
+		})
+	}
+	all.Wait()
+	if totals, err := b.Commit(context.Background()); err != nil || totals.Durable != 120 {
+		t.Error(totals, err)
+	}
+	names, _ := os.ReadDir(dir)
+	for _, e := range names {
+		path := filepath.Join(dir, e.Name())
+		if got, _ := os.ReadFile(path); string(got) != path {
+			t.Errorf("%s: %q", path, got)
+		}
+	}
+	if len(names) != 120 {
+		t.Errorf("%d files", len(names))
+	}
+}
