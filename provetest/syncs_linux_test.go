@@ -212,8 +212,9 @@ func ways() []way {
 			return err
 		}
 		if _, err = w.Write(cell(n)); err == nil {
-			offset, did := at(n), int64(0)
-			if did, err = unix.Splice(int(r.Fd()), nil, int(f.Fd()), &offset, cellSize, 0); err == nil && did < cellSize {
+			offset := at(n)
+			did, failed := unix.Splice(int(r.Fd()), nil, int(f.Fd()), &offset, cellSize, 0)
+			if err = failed; err == nil && did < cellSize {
 				err = io.ErrShortWrite
 			}
 		}
