@@ -115,7 +115,11 @@ func (p program) crash(ctx context.Context, level crash.Level, dir string, withi
 			return cmd
 		}
 	}
-	return c.Prove(ctx)
+	v, err := c.Prove(ctx)
+	if err == nil && v.Unknown != "" {
+		return nil, fmt.Errorf("%w: %s", errNotJudged, v.Unknown)
+	}
+	return v, err
 }
 
 // An order is what a process of its own does in its directory.

@@ -62,7 +62,7 @@ var programs = []program{
 		documented: "yes: rename(2) promises nothing of a power cut"},
 	{name: "sh", setting: "echo >t && sync t && mv t f && sync .", command: counter("echo $n >t && sync t && mv t f && sync . || exit"), read: count,
 		documented: "yes: fsync(2) of the file, and of its directory"},
-	{name: "sh", setting: "printf >>log", command: appended(`printf "%07d\n" $n >>log || exit`), read: lines, lost: []crash.Level{crash.PowerCut},
+	{name: "sh", setting: "printf >>log", command: appended(`printf "%07d\n" $n >>log || exit`), read: lines, lost: []crash.Level{crash.PowerCut}, may: []crash.Level{crash.Fault}, // a torn line takes the next one along
 		documented: "yes: write(2) promises nothing of a power cut"},
 	{name: "sh", setting: "fifty records in memory", lost: []crash.Level{crash.Kill, crash.Fault, crash.PowerCut},
 		command: appended(`b="$b$n\n"; if [ $((n%50)) = 0 ]; then printf "$b" >>log; b=; fi`), read: lines,
