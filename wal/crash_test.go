@@ -89,7 +89,7 @@ func TestWhatOpenFoundIsDurable(t *testing.T) {
 				}
 				d.Mend()
 			case "kill":
-				l.background.Wait() // the spare file is made
+				l.background.Wait()                   // the spare file is made
 				if err := l.dir.close(); err != nil { // which unlocks it
 					t.Fatal(err)
 				}
