@@ -255,7 +255,7 @@ func (s *Store) DeleteRange(from, to uint64) error {
 	return err
 }
 
-// counts are what raft has done since Open.
+// counts holds the totals of the calls of raft since Open.
 type counts struct {
 	batches, entries, bytes   atomic.Int64
 	entriesRead, bytesRead    atomic.Int64

@@ -109,7 +109,7 @@ func forPrograms() string {
 	return strings.Join(names[:3], ", ") + ",\n" + strings.Join(names[3:6], ", ") + ",\n" + strings.Join(names[6:], ", ")
 }
 
-// openMetrics is what node_exporter reads of a text file.
+// openMetrics is the export for the textfile collector of node_exporter.
 const openMetrics = "openmetrics"
 
 func parseAdviceFormat(text string) (string, error) {

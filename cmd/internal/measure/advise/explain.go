@@ -56,7 +56,7 @@ func (p Preset) Explain(w io.Writer, f figure.Figures) error {
 	if later {
 		b.WriteString("+ and syncs in the background, for which no append waits\n")
 	}
-	b.WriteString("\nWhat is lost is what the program's documentation says:\n")
+	b.WriteString("\nLosses, as the program's documentation states them:\n")
 	for _, s := range sources {
 		fmt.Fprintf(&b, "  %s\n", s)
 	}

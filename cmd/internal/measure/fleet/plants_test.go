@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
 )
 
-// A fault is what is wrong with a planted host: by how much it takes longer to sync, to take bytes, and in memory.
+// A fault is the slowdown of a planted host: factors for its syncs, its bandwidth and its memory.
 type fault struct {
 	name                    string
 	sync, bandwidth, memory float64

@@ -74,7 +74,7 @@ func contrastPage(c figure.Contrast, number string) page.Section {
 			picture.Y.Categories = append(picture.Y.Categories, rows[row].Cells[0])
 		}
 		s.Sections = append(s.Sections, page.Section{
-			Title: title(load) + ": " + costName(load), Charts: drawn(nil, picture, "Left of 1 B takes less time. A bar is the interval; where the word cut stands it goes on beyond the picture. The word is what is proven."),
+			Title: title(load) + ": " + costName(load), Charts: drawn(nil, picture, "Left of 1, B takes less time. A bar is the 95 % interval; \"cut\" marks one that goes beyond the picture. The word says what is proven."),
 			Tables: []page.Table{{Head: table.Head, Rows: rows}},
 		})
 	}
