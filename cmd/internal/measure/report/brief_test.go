@@ -96,6 +96,12 @@ func TestHowSure(t *testing.T) {
 	check("good: a virtual machine", func(r *result.Run) { r.Header.Machine[2].Value = "virtual machine (QEMU)" })
 	check("poor: the files lie in memory", func(r *result.Run) { r.Header.Machine[3].Value = "tmpfs" })
 	check("fair: the run was taken up again", func(r *result.Run) { r.Resumed = make([]result.Resumption, 1) })
+	check("poor: other programs took", func(r *result.Run) {
+		for _, trial := range r.Trials {
+			busy := trial.CPU() + 10*trial.Elapsed
+			trial.Activity = &machine.Activity{CPUBusy: &busy}
+		}
+	})
 	check("poor: only 3 rounds", func(r *result.Run) { *r = planted(t, 3) })
 	check("fair", func(r *result.Run) { r.End.State, r.Header.Plan.Rounds = result.Interrupted, 20 })
 	three := line(func(r *result.Run) {
