@@ -41,7 +41,10 @@ func TestFaultMatrix(t *testing.T) {
 					faulty(t, p, under, &x)
 					x.Times = 0
 					faulty(t, p, under, &x)
-					if op == fault.DiskWrite {
+					switch op {
+					case fault.DiskDatasync, fault.DiskSync: // a full disk is found as late as here where it copies on write
+						faulty(t, p, under, &fault.DiskFault{Op: op, First: n, Times: 1, Err: syscall.ENOSPC})
+					case fault.DiskWrite:
 						faulty(t, p, under, &fault.DiskFault{Op: op, First: n, Times: 2, Err: syscall.ENOSPC, Take: 13})
 						faulty(t, p, under, &fault.DiskFault{Op: op, First: n, Times: 3, Take: 5})
 						faulty(t, p, under, &fault.DiskFault{Op: op, First: n, Times: 1, Err: syscall.EINTR})

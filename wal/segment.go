@@ -388,12 +388,18 @@ func (l *Log) begin(first, low uint64, size int64) (s *segment, err error) {
 		return nil, l.problem("begin", s.name, true, err)
 	}
 	s.inode = is.Inode
+	// It is not known whether the name survives a crash.
 	if err = l.dir.sync(since); err == nil && before != nil {
-		err = l.seal(before, &h)
+		// A seal is an overwrite, which needs disk space where the file system copies on write. For
+		// want of it the log goes on without the seal, which the next Open writes. The segment is not
+		// removed again: if the seal were on the disk, Open would miss it.
+		if err = l.seal(before, &h); isFull(err) {
+			err = nil
+		}
 	}
-	if err != nil { // it is not known whether the name survives a crash
+	if err != nil {
 		l.disk.Close(s.fd)
-		return nil, l.problem("begin", s.name, !l.undone(s, err), err)
+		return nil, l.problem("begin", s.name, true, err)
 	}
 	return s, nil
 }
@@ -457,13 +463,6 @@ func (l *Log) writePart(s *segment, p []byte, at int64) (err error) {
 		return err
 	}
 	return l.syncFile(fd)
-}
-
-// undone reports whether a segment that was not begun for want of disk space is removed again,
-// durably. Then the next call tries again. A seal is an overwrite, which needs disk space where
-// the file system copies on write.
-func (l *Log) undone(s *segment, err error) bool {
-	return isFull(err) && l.disk.Remove(l.dir.fd, plainName(s.name)) == nil && l.dir.sync(l.dir.names.Now()) == nil
 }
 
 // isFull reports whether an error is a full disk or quota.
