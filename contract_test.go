@@ -23,6 +23,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 	"github.com/holdfast-go/holdfast/internal/crashsuite"
 )
 
@@ -59,6 +60,7 @@ func TestRecordsStandWholeAndInTheirOrder(t *testing.T) {
 }
 
 func TestRecordsAroundTheBufferSize(t *testing.T) {
+	isolate.Once(t)
 	onEveryPolicy(t, func(s *stage) {
 		buffer, number := int(s.policy.Buffer), 0
 		var want []byte
