@@ -23,8 +23,8 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
-	"github.com/holdfast-go/holdfast/internal/isolate"
 	"github.com/holdfast-go/holdfast/internal/crashsuite"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
 func TestRecordsStandWholeAndInTheirOrder(t *testing.T) {
