@@ -62,8 +62,8 @@ func TestExplainHasEachSetting(t *testing.T) {
 	for _, want := range []string{
 		`(?m)^\* synchronous_commit=on +nothing +1µs +durable$`,
 		`(?m)^  synchronous_commit=off +the commits of the last 600ms \(3 × wal_writer_delay\) +2µs \+ +periodic=200ms$`,
-		`(?m)^  fsync=off +any commit; the data may be corrupt +3µs +unbuffered$`,
-		`(?m)^  https://www.postgresql.org/docs/current/wal-async-commit.html$`,
+		`(?m)^  fsync=off +any commit; the database may be corrupt +3µs +unbuffered$`,
+		`(?m)^  https://www.postgresql.org/docs/current/runtime-config-wal.html$`,
 	} {
 		if !regexp.MustCompile(want).MatchString(b.String()) {
 			t.Errorf("there is no %s in\n%s", want, &b)
