@@ -205,6 +205,7 @@ func (l *Log) write(s *segment, frames []byte, durably bool) (err error) {
 	if err != nil {
 		return l.problem("sync", s.name, true, err)
 	}
+	l.startWriteback(s, s.end+int64(len(frames)))
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.places.add(s, begins, l.segments)
@@ -234,6 +235,20 @@ func (l *Log) write(s *segment, frames []byte, durably bool) (err error) {
 		go l.prepareInBackground(l.roomAloneLocked(s))
 	}
 	return nil
+}
+
+// startWriteback starts to write what a sync does not wait for yet, in steps: the sync at the
+// segment's end then waits for little. The tail stays: the next frames change its last page.
+func (l *Log) startWriteback(s *segment, end int64) {
+	const step = 1 << 20
+	from := max(s.synced, s.sent)
+	if end -= headerSize; end < from+step {
+		return
+	}
+	if d, ok := l.disk.(writebacker); ok {
+		_ = d.Writeback(s.fd, from, end-from) // the sync returns the error
+	}
+	s.sent = end
 }
 
 // writeDurably writes the frames and syncs them in one call, and reports whether it did. With
