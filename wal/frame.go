@@ -180,6 +180,13 @@ type window struct {
 // bytes returns at least n bytes from an offset on, or fewer at the segment's end. They are valid
 // until the next call.
 func (w *window) bytes(at int64, n int) ([]byte, error) {
+	if skip := at - w.at; skip >= 0 && skip+int64(n) <= int64(len(w.buf)) {
+		return w.buf[skip:], nil
+	}
+	return w.read(at, n)
+}
+
+func (w *window) read(at int64, n int) ([]byte, error) {
 	n = int(max(0, min(int64(n), w.size-at)))
 	if at >= w.at && at+int64(n) <= w.at+int64(len(w.buf)) {
 		return w.buf[at-w.at:], nil
