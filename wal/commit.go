@@ -191,14 +191,14 @@ func (l *Log) write(s *segment, frames []byte, durably bool) (err error) {
 	}
 	did, took := false, time.Duration(0)
 	// A durable write covers these bytes only, so earlier bytes must be durable already.
-	if w, ok := l.disk.(durableWriter); ok && durably && !l.noDsync && s.synced == s.end && !s.partial {
+	if w, ok := l.disk.(durableWriter); ok && durably && !l.noDsync && s.synced == s.end {
 		did, err = l.writeDurably(w, s, frames)
 	}
 	if !did && err == nil {
 		start := time.Now()
 		err = l.writeAt(s.fd, frames, s.end)
 		took = time.Since(start)
-		if s.partial = s.partial || err != nil; err != nil {
+		if err != nil {
 			return l.problem("write", s.name, false, err)
 		}
 	}
@@ -313,7 +313,7 @@ func (l *Log) syncSegment(s *segment) error {
 	l.took(time.Since(start))
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s.synced, s.partial = s.end, false
+	s.synced = s.end
 	l.durable.Store(s.next - 1)
 	l.unsynced, l.lowDurable = 0, l.lowWritten
 	l.age.Durable(int64(s.next - 1))

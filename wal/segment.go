@@ -125,7 +125,6 @@ type segment struct {
 	marked   bool          // its last frame is the mark of Close: it moves no index
 	note     note          // the one that is on the disk
 	seal     link          // the segment whose header's copy is on the disk
-	partial  bool          // a write failed, and may have left a part that is not durable
 	prepared bool          // a goroutine makes the spare file for the next segment
 	took     time.Duration // the total time of its syncs
 }
@@ -464,7 +463,6 @@ func (l *Log) writePart(s *segment, p []byte, at int64) (err error) {
 		defer l.disk.Close(fd)
 	}
 	if err := l.writeAt(fd, p, at); err != nil {
-		s.partial = true
 		return err
 	}
 	return l.syncFile(fd)
