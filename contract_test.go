@@ -24,6 +24,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
 	"github.com/holdfast-go/holdfast/internal/crashsuite"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
 func TestRecordsStandWholeAndInTheirOrder(t *testing.T) {
@@ -59,6 +60,7 @@ func TestRecordsStandWholeAndInTheirOrder(t *testing.T) {
 }
 
 func TestRecordsAroundTheBufferSize(t *testing.T) {
+	isolate.Once(t)
 	onEveryPolicy(t, func(s *stage) {
 		buffer, number := int(s.policy.Buffer), 0
 		var want []byte
@@ -840,6 +842,7 @@ func TestCloseOnAFullDiskWaitsForTheSyncInFlight(t *testing.T) {
 
 // TestWriterKeepsThePromises by Write, and by Enqueue and WaitDurable.
 func TestWriterKeepsThePromises(t *testing.T) {
+	isolate.Once(t, isolate.Ordinary)
 	o := crashsuite.Opener{
 		Name: "Writer",
 		Open: func(g *crashsuite.Ground) (crashsuite.Subject, error) { return openWriter(g) },

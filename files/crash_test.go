@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/files"
 	"github.com/holdfast-go/holdfast/internal/crashsuite"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
@@ -28,6 +29,7 @@ const (
 )
 
 func TestSetKeepsThePromises(t *testing.T) {
+	isolate.Once(t)
 	for _, lines := range []bool{false, true} {
 		t.Run(map[bool]string{false: "Append", true: "Append lines"}[lines], func(t *testing.T) {
 			crashsuite.Run(t, crashsuite.Opener{

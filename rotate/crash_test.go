@@ -16,12 +16,14 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
 	"github.com/holdfast-go/holdfast/internal/crashsuite"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
 // TestLogKeepsThePromises while it rotates by size, and compresses what it has rotated away. A process
 // before it was killed in the middle of a compression.
 func TestLogKeepsThePromises(t *testing.T) {
+	isolate.Once(t)
 	const (
 		renames     = "renames"
 		closesFirst = "closes first" // as on Windows

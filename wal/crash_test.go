@@ -14,11 +14,13 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
 	"github.com/holdfast-go/holdfast/internal/crashsuite"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
 // TestLogKeepsThePromises on systems that write and sync in one call, and on others.
 func TestLogKeepsThePromises(t *testing.T) {
+	isolate.Once(t)
 	for name, under := range map[string]func(*fault.Disk) disk{
 		"dsync":     func(d *fault.Disk) disk { return d },
 		"fdatasync": func(d *fault.Disk) disk { return noDsync{d} },

@@ -66,6 +66,7 @@ func reopen(t testing.TB, files map[string][]byte) (found Recovery, records [][]
 // TestDamageIsNeverTakenForATornEnd changes one byte after another of a log that was closed:
 // all its records are there, or the damage is reported.
 func TestDamageIsNeverTakenForATornEnd(t *testing.T) {
+	isolate.Once(t)
 	files, records := aLog(t, true)
 	reported, stride := 0, 18
 	if testing.Short() || isolate.RaceEnabled {
@@ -105,6 +106,7 @@ func TestDamageIsNeverTakenForATornEnd(t *testing.T) {
 // TestDamageInTheLastBatchOfAClosedLogIsReported where the mark of Close is hard to place: the
 // segment is full, or TruncateBefore has written the last frame.
 func TestDamageInTheLastBatchOfAClosedLogIsReported(t *testing.T) {
+	isolate.Once(t)
 	record := bytes.Repeat([]byte{0xab}, 1000)
 	closed := func(again bool, name string, fill func(l *Log) error) {
 		t.Helper()
@@ -259,6 +261,7 @@ func TestAFrameWhoseLengthsDontFitIsNotWhole(t *testing.T) {
 // TestFramesBehindATornOneAreFoundWhereTheyMayBegin also where a read of the segment ends, and takes
 // nothing between these places for one.
 func TestFramesBehindATornOneAreFoundWhereTheyMayBegin(t *testing.T) {
+	isolate.Once(t)
 	h := header{size: 4 * recoverChunk, epoch: 1, first: 1, low: 1}
 	first := appendFrame(nil, 1, [][]byte{[]byte("first")}, 0)
 	k := secretOf(h.id, h.key)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
 // counting counts the bytes that are read of segments' frames.
@@ -72,6 +73,7 @@ func hostile(size int, claim uint32, index uint64, stride int, knows bool) []byt
 // TestHostileRecordsCostOpenNothing fills a segment behind its only record with what a client could have
 // put into records, and with what somebody could who reads the file.
 func TestHostileRecordsCostOpenNothing(t *testing.T) {
+	isolate.Once(t)
 	for _, size := range []int{64 << 10, 2 << 20} {
 		for _, knows := range []bool{false, true} {
 			for _, claim := range []int{0, 100, 5000, size / 2, size - 3*headerSize} {
