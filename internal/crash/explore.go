@@ -270,7 +270,7 @@ func (f *Failure) Shrink() {
 	}
 	l := f.Log // up to the state, with one entry more, which says when the crash was
 	f.Log = &Log{Workload: l.Workload, Policy: l.Policy, Seed: l.Seed, Sector: l.Sector, Start: l.Start, Slack: l.Slack,
-		Fake: l.Fake, Again: l.Again, Naming: l.Naming, FS: l.FS, Program: l.Program, Entries: l.Entries[:min(len(l.Entries), f.State.Position+1)]}
+		Fake: l.Fake, Again: l.Again, Naming: l.Naming, FS: l.FS, Program: l.Program, Links: l.Links, Entries: l.Entries[:min(len(l.Entries), f.State.Position+1)]}
 	if f.Words = f.explain(); f.by != nil {
 		f.Words = f.Violation.Words + f.missing()
 	}

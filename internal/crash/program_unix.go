@@ -174,7 +174,7 @@ func (x *proving) crashed(judge Judge, dir string, printed []byte, when string) 
 
 // logOf is what a directory has, as a log of which only the end is a state.
 func (x *proving) logOf(t Tree, printed []byte) *Log {
-	l := &Log{Workload: "program", Policy: holdfast.Unbuffered().String(), Sector: 512, FS: "posix", Program: &x.Program}
+	l := &Log{Workload: "program", Policy: holdfast.Unbuffered().String(), Sector: 512, FS: "posix", Program: &x.Program, Links: map[uint64]string{}}
 	number := map[string]uint64{".": Root}
 	for i, dir := range t.Dirs {
 		number[dir] = DirBit | uint64(i+1)
@@ -183,6 +183,11 @@ func (x *proving) logOf(t Tree, printed []byte) *Log {
 	for i, name := range slices.Sorted(maps.Keys(t.Files)) {
 		n := uint64(i + 2)
 		l.Add(Entry{Op: Write, File: n, Data: t.Files[name]})
+		l.Add(Entry{Op: Name, Edits: []Edit{{number[path.Dir(name)], path.Base(name), n}}})
+	}
+	for i, name := range slices.Sorted(maps.Keys(t.Links)) {
+		n := uint64(len(t.Files) + i + 2)
+		l.Links[n] = t.Links[name]
 		l.Add(Entry{Op: Name, Edits: []Edit{{number[path.Dir(name)], path.Base(name), n}}})
 	}
 	l.Start = l.Add(Entry{Op: Flush, UpTo: len(l.Entries)})
@@ -198,7 +203,7 @@ const mostKept = 64 << 20
 
 // treeOf is what a directory has, or a part of it, where that is too much or can't be read.
 func treeOf(dir string) Tree {
-	t := Tree{Files: map[string][]byte{}}
+	t := Tree{Files: map[string][]byte{}, Links: map[string]string{}}
 	kept := int64(0)
 	_ = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 		inside, relErr := filepath.Rel(dir, name)
@@ -209,6 +214,9 @@ func treeOf(dir string) Tree {
 		if d.IsDir() {
 			t.Dirs = append(t.Dirs, inside)
 			return nil
+		}
+		if target, err := linkAt(dir, name); err == nil {
+			t.Links[inside] = target
 		}
 		info, err := d.Info()
 		if err != nil || !d.Type().IsRegular() || kept+info.Size() > mostKept {
