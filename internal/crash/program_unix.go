@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/crash/syscallfault"
 	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/internal/workdir"
 )
@@ -404,11 +405,17 @@ func (x *proving) live(ctx context.Context, dir string, out *os.File, how life) 
 	}
 	defer g.end()
 	g.take(cmd)
+	var keeper *syscallfault.Keeper
+	if x.Start == nil { // what a test starts is its author's, and each process of it would run TestMain once more
+		if keeper, err = syscallfault.Keep(cmd); err != nil {
+			return l, err
+		}
+	}
 	if how.start == nil {
-		how.start = (*exec.Cmd).Start
+		how.start = keeper.Start
 	}
 	if err := how.start(cmd); err != nil {
-		return l, err
+		return l, errors.Join(err, keeper.End())
 	}
 	began := time.Now()
 	ended := make(chan error, 1)
@@ -448,7 +455,11 @@ func (x *proving) live(ctx context.Context, dir string, out *os.File, how life) 
 		case <-tick.C:
 		}
 	}
-	l.stray = g.killAll(cmd.Process.Pid)
+	if keeper == nil {
+		l.stray = g.killAll(cmd.Process.Pid)
+	} else {
+		l.stray = errors.Join(g.kill(), keeper.End())
+	}
 	if !l.ended {
 		select {
 		case <-ended:
