@@ -1,6 +1,6 @@
 // Command verdicts asks the judge of prove about some forty small programs whose truth is known, and prints what it said of each.
 //
-//	go -C dev run ./verdicts                    all, 3 s a cell
+//	go -C dev run ./verdicts                    all, 10 s a cell
 //	go -C dev run ./verdicts -time 1s -run uring
 //
 // A program stores the records 1, 2, 3 and so on below the working directory, and prints "ack N". It is judged at levels kill, fault
@@ -11,6 +11,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -24,12 +25,15 @@ import (
 	"github.com/holdfast-go/holdfast/internal/crash/syscallfault"
 )
 
-var levels = []crash.Level{crash.Kill, crash.Fault, crash.PowerCut}
+var levels = [...]crash.Level{crash.Kill, crash.Fault, crash.PowerCut}
+
+// atOnce is how many cells are judged at a time: they wait for processes.
+const atOnce = 4
 
 func main() {
 	syscallfault.Launch()
 	serve()
-	within := flag.Duration("time", 3*time.Second, "about how long each program takes at each level")
+	within := flag.Duration("time", 10*time.Second, "about how long each program takes at each level")
 	pick := flag.String("run", "", "only programs whose name matches this regular expression")
 	flag.Parse()
 	right, err := judgeAll(context.Background(), os.Stdout, *pick, *within)
@@ -67,36 +71,45 @@ func judgeAll(ctx context.Context, out io.Writer, pick string, within time.Durat
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 1, ' ', 0)
 	fmt.Fprintln(table, "| program |\ttruth |\tkill |\tfault |\tpower |\n|---|\t---|\t---|\t---|\t---|")
+	verdicts := make([][len(levels)]*crash.Verdict, len(programs))
+	errs := make([]error, len(programs)*len(levels))
+	crash.Share(len(errs), atOnce, time.Time{}, func(n int, _ time.Duration) bool {
+		p, i := programs[n/len(levels)], n%len(levels)
+		if chosen.MatchString(p.name) {
+			if verdicts[n/len(levels)][i], errs[n] = p.judge(ctx, levels[i], within); errs[n] != nil {
+				errs[n] = fmt.Errorf("%s, level %s: %w", p.name, levels[i], errs[n])
+			}
+		}
+		return true
+	})
 	count, wrong, unknown := 0, 0, 0
-	for _, p := range programs {
-		if !chosen.MatchString(p.name) {
+	for at, p := range programs {
+		if verdicts[at][0] == nil {
 			continue
 		}
 		count++
 		fmt.Fprintf(table, "| %s |\t%s |", p.name, p.truth)
-		for i, level := range levels {
-			v, err := p.judge(ctx, level, within)
-			if err != nil {
-				return false, fmt.Errorf("%s, level %s: %w", p.name, level, err)
-			}
+		for i, v := range verdicts[at] {
 			mark := ""
 			switch {
+			case v == nil: // its error is told
+				continue
 			case v.Verdict == crash.NotKnown:
 				unknown++
 				mark = ": " + v.Unknown
 			case p.wrong(i, v):
 				wrong++
 				mark = " (WRONG)"
-			}
-			if p.wrong(i, v) && v.Failure != nil {
-				fmt.Fprintf(os.Stderr, "%s, level %s: %s\n", p.name, level, v.Failure.Words)
+				if v.Failure != nil {
+					mark = fmt.Sprintf(" (WRONG: %s)", v.Failure.Words)
+				}
 			}
 			fmt.Fprintf(table, "\t%s%s |", v.Verdict, mark)
 		}
 		fmt.Fprintln(table)
 	}
 	fmt.Fprintf(table, "\n%d programs, %d verdicts: %d wrong, %d not known\n", count, count*len(levels), wrong, unknown)
-	return wrong == 0, table.Flush()
+	return wrong == 0, errors.Join(errors.Join(errs...), table.Flush())
 }
 
 // judge makes a verdict, as prove --cmd does.

@@ -493,7 +493,10 @@ func (v *Verdict) failingRuns(w *Workload, states int, how Recording, end time.T
 		if full {
 			failing.Times, failing.Err = 0, syscall.ENOSPC
 		}
-		x := &explorer{targets: w.Targets(v.Policy), loss: loss, powerOnly: op != fault.DiskWrite && op != fault.DiskRename}
+		x := &explorer{targets: w.Targets(v.Policy), loss: loss}
+		if op != fault.DiskWrite && op != fault.DiskRename {
+			x.only = Power
+		}
 		run.Disk = func(d *Recorder) {
 			d.short = false // a part before the failure is returned, and others may write behind it
 			d.Faults.Add(failing)

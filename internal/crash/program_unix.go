@@ -57,6 +57,12 @@ func (p Program) Prove(ctx context.Context) (*Verdict, error) {
 		if v.Level == PowerCut {
 			err = x.byPower(ctx)
 		} else {
+			if runs%endsEach == 0 && x.Time >= leastForEnds && CanSupervise(exec.Command("true")) == "" {
+				_ = x.byEnds(ctx) // a program that can't run under a supervisor is killed all the same
+			}
+			if x.v.Failure != nil || x.v.Unknown != "" {
+				break
+			}
 			err = x.inDirectory(func(dir string) error { return x.chain(ctx, dir) })
 		}
 	}
@@ -82,6 +88,12 @@ func (x *proving) inDirectory(do func(dir string) error) error {
 	}
 	return errors.Join(do(dir), remove())
 }
+
+// endsEach is how often the ends of a program are looked for by its calls, among chains of kills, and leastForEnds the time that this takes.
+const (
+	endsEach     = 4
+	leastForEnds = 500 * time.Millisecond
+)
 
 const (
 	// mostLives is how often a program is killed in one directory, and longestLife how long it lives behind its first acknowledgement.

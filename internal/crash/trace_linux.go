@@ -40,6 +40,7 @@ type trace struct {
 	effects map[int]effect      // by thread: what its last call does
 	unseen  map[string]bool     // calls whose effect is not known
 	starts  []int               // the entries before which a program was started again
+	ends    bool                // it is about what the end of a process leaves: each note has all that is there then
 	err     error
 }
 
@@ -109,6 +110,10 @@ func (t *trace) meet(c *syscallfault.Call) {
 	if printed > t.noted || c.Kind == syscallfault.Sync { // what is acknowledged may be another thread's
 		for _, e := range t.effects {
 			t.look(e)
+		}
+		if printed > t.noted && t.ends { // mapped memory and io_uring make no calls
+			t.scan(".")
+			t.readAll()
 		}
 		t.note(printed)
 	}
