@@ -21,7 +21,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
 )
 
-// A reporting is what the command line says.
+// A reporting holds the command line.
 type reporting struct {
 	studies              study.List // of which the results may be
 	all, plot            bool
@@ -106,7 +106,7 @@ func (r *reporting) verdicts(stdout io.Writer, name string) error {
 	return cli.WriteOut(stdout, r.output, func(w io.Writer) error { return proofHTML(w, resultsName(name), all) })
 }
 
-// notPages are the endings of files that browsers do not open as a page, with what to do instead.
+// notPages are the endings of files that browsers do not open as a page, with a hint.
 func notPages() map[string]string {
 	return map[string]string{
 		".csv":  "add --export csv, or name it .html",

@@ -586,7 +586,7 @@ func TestClaimsQuoteThePublishedTimes(t *testing.T) {
 }
 
 // plantSyncs is a run in which each write of a buffer takes as long as cost says, of the
-// cell's write in a round. The writes of the last half of each trial.
+// cell's write in a round. writes counts the writes of each trial's last half.
 func plantSyncs(rounds, writes int, cost func(buffer int64, round int) time.Duration, buffers ...int64) study.Evidence {
 	var cells []copyCell
 	var names []string
