@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/folding"
 	"github.com/holdfast-go/holdfast/internal/handles"
 	"github.com/holdfast-go/holdfast/internal/permission"
 	"github.com/holdfast-go/holdfast/internal/retry"
@@ -159,10 +160,15 @@ func (t *copyTree) openDestination(n *copyNode) error {
 	}
 	defer t.handles.Rest(above)
 	name := n.names[atDestination]
-	err = t.insist(retry.OpMkdir, func() error { return t.disk.MkdirIn(above.Fd, name, dirUse) })
-	n.made = err == nil
-	if err != nil && !errors.Is(err, fs.ErrExist) {
-		return copyFailure(retry.OpMkdir, err)
+	err = t.copier.give(n.above.given, above.Fd, name, func() error {
+		err := t.insist(retry.OpMkdir, func() error { return t.disk.MkdirIn(above.Fd, name, dirUse) })
+		if n.made = err == nil; !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		return copyFailure(givenBy(retry.OpMkdir, err), err)
 	}
 	fd, err := t.openIn(above, name)
 	if err != nil {
@@ -197,6 +203,13 @@ func (t *copyTree) lookAtDestination(n *copyNode, fd int) error {
 	id := idOf(is.Stat)
 	t.batch.opened(n, id)
 	n.has, n.group = is.Mode&vfs.PermMask, is.GID
+	if n.made && n.above.sides[atDestination].is.device == id.device {
+		if n.above.given != nil { // a new directory folds names as the one above does
+			n.given = new(folding.Names)
+		}
+	} else if vfs.FoldsNames(t.disk, fd) {
+		n.given = new(folding.Names)
+	}
 	if id.is(idOf(n.is)) {
 		return copyFailure(opRefuse, errSameDir)
 	}
@@ -210,6 +223,14 @@ func (t *copyTree) lookAtDestination(n *copyNode, fd int) error {
 		n.has |= dirUse
 	}
 	return nil
+}
+
+// givenBy returns the call that an error of giving a name is of.
+func givenBy(op retry.Op, err error) retry.Op {
+	if taken := (*folding.TakenError)(nil); err != nil && errors.As(err, &taken) {
+		return opRefuse
+	}
+	return op
 }
 
 var errSameDir = errors.New("source and destination are one directory; name another destination")

@@ -115,8 +115,8 @@ func (t *copyTree) copyFile(c copyName) {
 		}
 	}
 	t.report.begins(c.n, c.e.Name)
-	to := copySpot{c.to.Fd, c.as, c.n.pathOf(atDestination, c.as), c.n.mark()}
-	from := copySpot{c.from.Fd, c.e.Name, c.n.pathOf(atSource, c.e.Name), nil}
+	to := copySpot{c.to.Fd, c.as, c.n.pathOf(atDestination, c.as), c.n.mark(), c.n.given}
+	from := copySpot{dir: c.from.Fd, name: c.e.Name, path: c.n.pathOf(atSource, c.e.Name)}
 	sync, whole := t.batch.takes(c.n, c.to)
 	if sync {
 		t.moreWorkers(durable.Waiters)
@@ -135,7 +135,7 @@ func (t *copyTree) copyFile(c copyName) {
 		return
 	}
 	if err := t.publishHere(&made); err != nil {
-		p.fail(retry.OpRename, err, holdfast.OutcomeUntouched)
+		p.fail(givenBy(retry.OpRename, err), err, holdfast.OutcomeUntouched)
 		t.linked(link, false)
 		t.reportResult(p)
 		return
@@ -214,9 +214,9 @@ func (t *copyTree) makeSymlink(c copyName) error {
 // nameNew makes a link under its name. If a file or link has that name, it makes the new one under
 // another name and renames it.
 func (t *copyTree) nameNew(c copyName, op retry.Op, make func(sys.Name) error) error {
-	err := make(c.as)
+	err := t.copier.give(c.n.given, c.to.Fd, c.as, func() error { return make(c.as) })
 	if !errors.Is(err, fs.ErrExist) {
-		return err
+		return taken(err)
 	}
 	var name sys.Name
 	for range 100 {
@@ -228,14 +228,25 @@ func (t *copyTree) nameNew(c copyName, op retry.Op, make func(sys.Name) error) e
 	if err != nil {
 		return err
 	}
-	if err = t.insist(retry.OpRename, func() error { return t.disk.Rename(c.to.Fd, name, c.as) }); err == nil {
+	err = t.copier.give(c.n.given, c.to.Fd, c.as, func() error {
+		return t.insist(retry.OpRename, func() error { return t.disk.Rename(c.to.Fd, name, c.as) })
+	})
+	if err == nil {
 		return nil
 	}
 	left := t.disk.Remove(c.to.Fd, name)
 	if errors.Is(err, syscall.EISDIR) {
 		return copyFailure(opRefuse, stillThere(errDirThere, left))
 	}
-	return copyFailure(retry.OpRename, stillThere(err, left))
+	return copyFailure(givenBy(retry.OpRename, err), stillThere(err, left))
+}
+
+// taken names the refusal, if an error is one of a taken name.
+func taken(err error) error {
+	if op := givenBy("", err); op != "" {
+		return copyFailure(op, err)
+	}
+	return err
 }
 
 var errDirThere = errors.New("a directory is where the file must be; remove it, or name another destination")
