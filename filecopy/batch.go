@@ -152,7 +152,9 @@ func (b *copyBatch) synced(p *copyPending, err error) {
 		err = b.step.Loss(&n.place)
 	}
 	if err != nil {
-		p.fail(retry.OpSync, err, holdfast.OutcomeUncertain)
+		if !b.t.o.goesOn(&p.result, err) {
+			p.fail(retry.OpSync, err, holdfast.OutcomeUncertain)
+		}
 		return
 	}
 	b.mu.Lock()

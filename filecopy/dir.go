@@ -273,7 +273,8 @@ func (t *copyTree) done(n *copyNode) {
 }
 
 func (t *copyTree) finishDir(n *copyNode) {
-	err := t.likeSource(n)
+	r := Result{Source: n.path(atSource), Destination: n.path(atDestination)}
+	err := t.likeSource(n, &r)
 	if err == nil && n.cut.Load() {
 		return // the failure was reported, or the call has stopped
 	}
@@ -281,15 +282,13 @@ func (t *copyTree) finishDir(n *copyNode) {
 		t.report.dir(t.failed(n, err))
 		return
 	}
-	t.batch.add(copyPending{kind: dirCopy, node: n.above, self: n, result: Result{
-		Source: n.path(atSource), Destination: n.path(atDestination),
-		Elapsed: time.Since(n.began), Outcome: holdfast.OutcomeWritten,
-	}})
+	r.Elapsed, r.Outcome = time.Since(n.began), holdfast.OutcomeWritten
+	t.batch.add(copyPending{kind: dirCopy, node: n.above, self: n, result: r})
 }
 
 // likeSource gives the destination the permissions and times of its source, and with Archive its
 // owner and extended attributes.
-func (t *copyTree) likeSource(n *copyNode) error {
+func (t *copyTree) likeSource(n *copyNode, r *Result) error {
 	h, err := t.use(n, atDestination)
 	if err != nil {
 		return copyFailure(retry.OpOpen, err)
@@ -305,31 +304,39 @@ func (t *copyTree) likeSource(n *copyNode) error {
 	perm |= n.has & (permission.SetGroup | sticky)
 	if t.o.Archive {
 		perm = n.is.Mode & vfs.PermMask
-		if err := t.archiveDir(n, h); err != nil {
+		owned, err := t.archiveDir(n, h, r)
+		if err != nil {
 			return err
+		}
+		if !owned {
+			perm &^= permission.SetUser | permission.SetGroup
 		}
 	}
 	if perm != n.has || t.o.Archive {
-		if err := t.insist(retry.OpChmod, func() error { return t.disk.Chmod(h.Fd, perm) }); err != nil {
+		err := t.insist(retry.OpChmod, func() error { return t.disk.Chmod(h.Fd, perm) })
+		if err = t.o.keep(r, "permissions", err); err != nil {
 			return copyFailure(retry.OpChmod, err)
 		}
 	}
-	return copyFailure(opTimes, t.insist(opTimes, func() error {
+	err = t.insist(opTimes, func() error {
 		return t.disk.SetTimesIn(h.Fd, sys.Name(".\x00"), n.accessed, n.modified)
-	}))
+	})
+	return copyFailure(opTimes, t.o.keep(r, "times", err))
 }
 
 // archiveDir gives a directory the owner and the extended attributes of its source.
-func (t *copyTree) archiveDir(n *copyNode, to *handles.Handle) error {
+func (t *copyTree) archiveDir(n *copyNode, to *handles.Handle, r *Result) (owned bool, err error) {
 	from, err := t.use(n, atSource)
 	if err != nil {
-		return copyFailure(retry.OpOpen, err)
+		return false, copyFailure(retry.OpOpen, err)
 	}
 	defer t.handles.Rest(from)
 	j := copyJob{copier: t.copier, in: from.Fd, out: to.Fd}
 	j.was.Stat = n.is
 	if j.has.Stat, err = t.disk.StatFD(to.Fd); err != nil {
-		return copyFailure(retry.OpStat, err)
+		return false, copyFailure(retry.OpStat, err)
 	}
-	return j.keepOwner()
+	err = j.keepOwner()
+	r.NotKept = j.r.NotKept
+	return !j.withoutOwner, err
 }

@@ -88,8 +88,10 @@ type copyJob struct {
 	has     sys.FileStat // the destination before its attributes were changed
 	looked  bool         // has is known
 	changed bool         // the destination's permissions may differ from has
-	done    int64        // the offset up to which the copy is complete
-	moving  mover
+
+	withoutOwner bool  // the owner could not be kept
+	done         int64 // the offset up to which the copy is complete
+	moving       mover
 }
 
 // write copies a file with its permissions and times. If the file has a temporary name, publish

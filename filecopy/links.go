@@ -171,7 +171,7 @@ func (t *copyTree) publishHere(m *madeCopy) error {
 func (t *copyTree) copyLink(c copyName) {
 	began := time.Now()
 	r := c.result()
-	err := t.makeSymlink(c)
+	err := t.makeSymlink(c, &r)
 	r.Elapsed = time.Since(began)
 	if err != nil {
 		r.Err = copyErrorOf(r.Source, r.Destination, err)
@@ -182,7 +182,7 @@ func (t *copyTree) copyLink(c copyName) {
 	t.batch.add(copyPending{kind: linkCopy, result: r, node: c.n})
 }
 
-func (t *copyTree) makeSymlink(c copyName) error {
+func (t *copyTree) makeSymlink(c copyName, r *Result) error {
 	// The times come first: reading a link changes its time of access.
 	accessed, modified, err := t.disk.TimesIn(c.from.Fd, c.e.Name)
 	if err != nil {
@@ -200,9 +200,10 @@ func (t *copyTree) makeSymlink(c copyName) error {
 		if err := t.disk.SymlinkIn(target, c.to.Fd, name); err != nil {
 			return copyFailure(opSymlink, err)
 		}
-		err := t.archiveLink(c, name)
+		r.NotKept = nil
+		err := t.archiveLink(c, name, r)
 		if err == nil {
-			err = copyFailure(opTimes, t.disk.SetTimesIn(c.to.Fd, name, accessed, modified))
+			err = copyFailure(opTimes, t.o.keep(r, "times", t.disk.SetTimesIn(c.to.Fd, name, accessed, modified)))
 		}
 		if err != nil {
 			return stillThere(err, t.disk.Remove(c.to.Fd, name))
@@ -253,19 +254,19 @@ var errDirThere = errors.New("a directory is where the file must be; remove it, 
 
 // archiveLink gives a symbolic link the owner and the extended attributes of its source, with
 // Archive. (On Linux a link has no permissions and no user attributes.)
-func (t *copyTree) archiveLink(c copyName, name sys.Name) error {
+func (t *copyTree) archiveLink(c copyName, name sys.Name, r *Result) error {
 	if !t.o.Archive {
 		return nil
 	}
 	is, err := t.disk.Stat(c.from.Fd, c.e.Name)
 	if err == nil {
-		err = t.disk.ChownIn(c.to.Fd, name, is.UID, is.GID)
+		err = t.o.keep(r, "owner", t.disk.ChownIn(c.to.Fd, name, is.UID, is.GID))
 	}
 	if err != nil {
 		return copyFailure(retry.OpChown, err)
 	}
 	attributes, err := t.copier.attributes.AttributesIn(c.from.Fd, c.e.Name)
-	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
+	if err != nil && !errors.Is(err, errors.ErrUnsupported) && t.o.keep(r, "attributes", err) != nil {
 		return copyFailure(retry.OpListAttributes, err)
 	}
 	for _, attribute := range attributes {
@@ -275,7 +276,7 @@ func (t *copyTree) archiveLink(c copyName, name sys.Name) error {
 		} else if err == nil {
 			err = to.SetAttributeIn(c.to.Fd, name, attribute, value)
 		}
-		if err != nil {
+		if err = t.o.keep(r, attribute, err); err != nil {
 			return copyFailure(retry.OpSetAttribute, fmt.Errorf("%s can't be kept: %w", attribute, err))
 		}
 	}
