@@ -271,7 +271,7 @@ func (c *copier) rename(m *madeCopy) error {
 
 // give calls do, which gives a file its name, unless that is the name of another file of the call.
 func (c *copier) give(given *folding.Names, dir int, name sys.Name, do func() error) error {
-	return given.Give(name, func(name sys.Name) (sys.Stat, error) { return c.disk.Stat(dir, name) }, do)
+	return given.Give(c.disk, dir, name, do)
 }
 
 // syncNames makes the names in an open directory durable.

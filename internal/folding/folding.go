@@ -29,20 +29,25 @@ func (e *TakenError) Error() string {
 	return fmt.Sprintf("%s and %s are one name on this file system, and %[2]s was written by the same call; give one of them another name", e.Name, e.Other)
 }
 
-// Give calls do, which gives a file this name, unless the name is already taken by a file of the
-// same call under another spelling: then it returns a *TakenError. stat looks a name up.
-func (n *Names) Give(name sys.Name, stat func(sys.Name) (sys.Stat, error), do func() error) error {
+// A Disk looks names up: see vfs.Disk.
+type Disk interface {
+	Stat(dir int, name sys.Name) (sys.Stat, error)
+	OpenDirIn(dir int, name sys.Name) (fd int, err error)
+	ReadNames(fd int, buf []byte, to []sys.DirEntry) ([]sys.DirEntry, error)
+	Close(fd int) error
+}
+
+// Give calls do, which gives a file this name in an open directory, unless the name is already taken
+// by a file of the same call under another spelling: then it returns a *TakenError.
+func (n *Names) Give(d Disk, dir int, name sys.Name, do func() error) error {
 	if n == nil {
 		return do()
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if is, err := stat(name); err == nil {
+	if is, err := d.Stat(dir, name); err == nil {
 		for _, other := range []sys.Name{n.files[file{is.Device, is.Inode}], n.spelled[fold(name)]} {
-			if other == "" || other == name {
-				continue
-			}
-			if now, err := stat(other); err == nil && now.Device == is.Device && now.Inode == is.Inode {
+			if other != "" && other != name && !listsBoth(d, dir, name, other) {
 				return &TakenError{name.String(), other.String()}
 			}
 		}
@@ -55,10 +60,33 @@ func (n *Names) Give(name sys.Name, stat func(sys.Name) (sys.Stat, error), do fu
 	}
 	own := sys.Name(strings.Clone(string(name))) // a caller's names share their memory
 	n.spelled[fold(own)] = own
-	if is, err := stat(name); err == nil && is.Inode != 0 {
+	if is, err := d.Stat(dir, name); err == nil && is.Inode != 0 {
 		n.files[file{is.Device, is.Inode}] = own
 	}
 	return nil
+}
+
+// listsBoth reports whether a directory has two names in these very spellings. Servers of FUSE give
+// one file a number for each spelling, so the numbers do not tell that.
+func listsBoth(d Disk, dir int, a, b sys.Name) bool {
+	fd, err := d.OpenDirIn(dir, sys.Name(".\x00"))
+	if err != nil {
+		return false // its file is not replaced
+	}
+	defer d.Close(fd) // it was only read
+	buf, hasA, hasB := make([]byte, 32<<10), false, false
+	for {
+		names, err := d.ReadNames(fd, buf, nil)
+		if err != nil || len(names) == 0 {
+			return false
+		}
+		for _, e := range names {
+			hasA, hasB = hasA || e.Name == a, hasB || e.Name == b
+		}
+		if hasA && hasB {
+			return true
+		}
+	}
 }
 
 func fold(name sys.Name) string { return strings.ToLower(strings.ToUpper(string(name))) }
