@@ -112,7 +112,7 @@ func (a *alternation) run(cmd *cobra.Command, dir string, choice study.Choice, b
 	text, err := exec.CommandContext(cmd.Context(), a.program, "version").Output()
 	version, _, _ := strings.Cut(strings.TrimSpace(string(text)), ", ")
 	if cmd.Context().Err() == nil && (err != nil || !strings.HasPrefix(version, "holdfast ")) {
-		return cli.Misuse("give the path of another build of holdfast", "--against %s is no holdfast: \"%s version\" does not say so", a.program, a.program)
+		return cli.Misuse("give the path of another build of holdfast", "--against %s is not holdfast: \"%s version\" does not say so", a.program, a.program)
 	}
 	if err := a.prepare(cmd, dir, choice, version); err != nil {
 		return err

@@ -144,7 +144,7 @@ func IsPage(path string) error {
 		".svg":  "name it .html; the page saves its pictures as PNG and SVG",
 	}[filepath.Ext(path)]
 	if ok {
-		return Misuse(instead, "-o %s: it would be a page of HTML", path)
+		return Misuse(instead, "-o %s: that would be a page of HTML", path)
 	}
 	return nil
 }

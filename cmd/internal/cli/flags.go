@@ -232,7 +232,7 @@ func Given(text string) (string, error) {
 // programs.
 func NewFile(text string) (string, error) {
 	if text == "-" {
-		return "", errors.New("- is no file; leave the flag out for standard output, or name a file (./- for one of that name)")
+		return "", errors.New("- is not a file; leave the flag out for standard output, or name a file (./- for one of that name)")
 	}
 	return Given(text)
 }

@@ -193,7 +193,7 @@ func (b *Baseline) Keep(run result.Run) error {
 		return nil
 	}
 	if run.Rounds() == 0 || run.End == nil || run.End.State == result.Interrupted || run.End.State == result.Failed {
-		return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("the run can't be the baseline %s: it did not come to its end", b.Save), Hint: "run it again"}
+		return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("the run can't be the baseline %s: it did not finish", b.Save), Hint: "run it again"}
 	}
 	f, name, err := b.create()
 	if err != nil {

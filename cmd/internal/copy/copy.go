@@ -106,7 +106,7 @@ cut file by file.`,
 	f.Var(cli.Once("method", &c.options.Method, parseCopyMethod), "method", "try only auto, reflink, copy_file_range, splice or readwrite")
 	f.Var(cli.Once("size", &c.buffer, parseCopyBuffer), "buffer", "read and write with a buffer of this size (default: by the size of the file)")
 	f.Var(cli.Once("number", &c.options.Workers, cli.ParseBetween(1, 1024, "workers can't copy")), "workers", "copy so many files at a time (default: the number of CPUs)")
-	cli.InGroup(f, "How", "method", "buffer", "workers")
+	cli.InGroup(f, "How", "method", "buffer", "workers", "best")
 	return cmd
 }
 
@@ -243,7 +243,7 @@ func (c *copying) refusal(t filecopy.Totals, failed, err error) error {
 	if not == 1 {
 		were = "was"
 	}
-	hint := "all others are; give the same again when what is reported above is mended"
+	hint := "all others are; give the same again once the failures above are fixed"
 	if !c.options.KeepGoing {
 		hint = c.failedHint(t, err)
 	}

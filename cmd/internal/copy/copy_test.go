@@ -31,7 +31,7 @@ func TestCopyRefusalsHaveTheirExitCodes(t *testing.T) {
 	goesOn := copying{options: filecopy.Options{KeepGoing: true}}
 	check(copying{}, filecopy.Totals{Failed: 1}, failed, errors.Join(failed), cli.ExitNotMet, "copy a to b: read at byte 512: "+syscall.EIO.Error(),
 		"no half file is left; the disk failed: the kernel's log (dmesg) says why")
-	check(goesOn, filecopy.Totals{Failed: 1, Refused: 1}, nil, failed, cli.ExitNotMet, "2 were not copied", "all others are; give the same again when what is reported above is mended")
+	check(goesOn, filecopy.Totals{Failed: 1, Refused: 1}, nil, failed, cli.ExitNotMet, "2 were not copied", "all others are; give the same again once the failures above are fixed")
 	check(copying{}, filecopy.Totals{Failed: 2}, nil, errors.Join(failed, failed), cli.ExitNotMet, "2 were not copied",
 		"no half file is left; the disk failed: the kernel's log (dmesg) says why")
 	check(copying{}, none, nil, errors.New("no room; make some"), cli.ExitCannot, "no room", "make some")

@@ -269,7 +269,7 @@ func (g *generation) place() (path string, old fs.FileInfo, err error) {
 	case err != nil:
 		return "", nil, cli.Misuse("give another name", "gen %s: %w", g.file, cli.Cause(err))
 	case !old.Mode().IsRegular():
-		return "", nil, cli.Misuse(fmt.Sprintf("standard output may be one: holdfast gen - %s > %s", g.sizeText, g.file), "%s is no file, but a device, pipe or socket", g.file)
+		return "", nil, cli.Misuse(fmt.Sprintf("standard output may be one: holdfast gen - %s > %s", g.sizeText, g.file), "%s is not a file but a device, pipe or socket", g.file)
 	case !g.force:
 		return "", nil, cli.Misuse("--force replaces it", "%s is there already", g.file)
 	}

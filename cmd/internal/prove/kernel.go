@@ -25,7 +25,7 @@ var insideKinds = []string{"ext4"}
 // parseKernel knows the kernel that can be started.
 func (p *proof) parseKernel(text string) (string, error) {
 	if text != p.started.Name() {
-		return "", fmt.Errorf("%q is no kernel that can be started; use %s, or leave the flag out for the one that runs", text, p.started.Name())
+		return "", fmt.Errorf("%q is not a kernel that can be started; use %s, or leave the flag out for the one that runs", text, p.started.Name())
 	}
 	return text, nil
 }

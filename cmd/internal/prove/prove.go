@@ -137,7 +137,7 @@ func WorkloadNames() (names []string) {
 func parseWorkload(text string) (*crash.Workload, error) {
 	w := catalogue.Find(text)
 	if w == nil || w.Control != "" {
-		return nil, fmt.Errorf("%q is no workload; use %s", text, strings.Join(WorkloadNames(), ", "))
+		return nil, fmt.Errorf("%q is not a workload; use %s", text, strings.Join(WorkloadNames(), ", "))
 	}
 	return w, nil
 }
@@ -148,14 +148,14 @@ const allLevels crash.Level = "all"
 func parseLevel(text string) (crash.Level, error) {
 	level := crash.Level(text)
 	if level != allLevels && !slices.Contains(crash.Levels, level) {
-		return "", fmt.Errorf("%q is no level; use memory, kill, fault, hostile, power or all", text)
+		return "", fmt.Errorf("%q is not a level; use memory, kill, fault, hostile, power or all", text)
 	}
 	return level, nil
 }
 
 func parseKind(text string) (string, error) {
 	if !slices.Contains(powercut.Kinds, text) {
-		return "", fmt.Errorf("%q is no file system whose power can be cut; use %s", text, strings.Join(powercut.Kinds, ", "))
+		return "", fmt.Errorf("%q is not a file system whose power can be cut; use %s", text, strings.Join(powercut.Kinds, ", "))
 	}
 	return text, nil
 }
@@ -349,7 +349,7 @@ func (p *proof) complete(ctx context.Context, stderr io.Writer) error {
 			cli.Say(stderr, "level %s is left out: %s", level, why)
 			p.Levels = slices.DeleteFunc(p.Levels, func(l crash.Level) bool { return l == level })
 		default:
-			return cli.Misuse("use --level memory", "level %s can't be had: %s", level, why)
+			return cli.Misuse("use --level memory", "level %s is not possible here: %s", level, why)
 		}
 	}
 	if len(p.Workloads) == 0 {
@@ -474,7 +474,7 @@ func (p *proof) powerKinds(ctx context.Context, stderr io.Writer, all bool) (her
 			if kind == powercut.Model {
 				hint = "it takes /dev/fuse that this user may open, and user namespaces; or leave it out of --fs"
 			}
-			return nil, cli.Misuse(hint, "level power can't be had on %w", err)
+			return nil, cli.Misuse(hint, "level power is not possible on %w", err)
 		} else {
 			cli.Say(stderr, "level power is left out on %v: what a power cut leaves of %s is not known", err, kind)
 		}
@@ -808,7 +808,7 @@ func (p *proof) again(ctx context.Context, stdout io.Writer) error {
 	}
 	var v crash.Verdict
 	if err := json.Unmarshal(line, &v); err != nil {
-		return cli.Misuse("the file must be one of prove -o", "--replay %s: the line is no verdict: %w", p.replay, err)
+		return cli.Misuse("the file must be one of prove -o", "--replay %s: the line is not a verdict: %w", p.replay, err)
 	}
 	if v.Failure == nil {
 		return cli.Misuse("choose the line that the run named", "--replay %s: the verdict of this line has no failing state", p.replay)

@@ -45,9 +45,9 @@ func TestWrongInputIsRefused(t *testing.T) {
 	}
 	check(`prove takes no argument, and "now" was given`, "now")
 	check(`--policy: policy "fast": field "fast" has no value`, "--policy", "fast")
-	check(`--workload: "plain" is no workload; use append,`, "--workload", "plain")
-	check(`--level: "disk" is no level; use memory, kill, fault, hostile, power or all`, "--level", "memory,disk")
-	check(`--fs: "vfat" is no file system whose power can be cut; use ext4, xfs,`, "--fs", "vfat")
+	check(`--workload: "plain" is not a workload; use append,`, "--workload", "plain")
+	check(`--level: "disk" is not a level; use memory, kill, fault, hostile, power or all`, "--level", "memory,disk")
+	check(`--fs: "vfat" is not a file system whose power can be cut; use ext4, xfs,`, "--fs", "vfat")
 	check(`--fs chooses what level power mounts, and that level is not run`, "--fs", "ext4", "--level", "memory")
 	check(`--look runs where a failing state is mounted`, "--look", "ls")
 	check(`--states: 0 can't be judged; use 1 to 1000000000`, "--states", "0")

@@ -127,7 +127,7 @@ func (s sum) answer() string {
 		words += fmt.Sprintf("; controls %d of %d held, liars %d of %d caught", s.held, s.correct, s.caught, s.liars)
 	}
 	if s.noTime > 0 {
-		words += fmt.Sprintf("; %d of %s not made, for want of time", s.noTime, cli.CountText(int64(s.all), "verdict"))
+		words += fmt.Sprintf("; %d of %s skipped: time ran out", s.noTime, cli.CountText(int64(s.all), "verdict"))
 	}
 	return words
 }
@@ -267,9 +267,9 @@ func losses(verdicts []*crash.Verdict, power bool, columns int) string {
 		}
 	}
 	slices.SortStableFunc(shown, func(a, b kind) int { return strings.Compare(a.policy, b.policy) })
-	head := "in flight, and gone with a process"
+	head := "lost within the bound when a process ends"
 	if power {
-		head = "in flight, and gone at a power cut"
+		head = "lost within the bound at a power cut"
 	}
 	rows := [][]string{{head, "most records", "bytes", "age", "allowed"}}
 	for _, k := range shown {

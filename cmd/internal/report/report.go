@@ -177,7 +177,7 @@ func (r *reporting) run(cmd *cobra.Command, name string) error {
 		return cli.Misuse("add -o FILE for what is exported", "--emit-fio - and --export both write to stdout")
 	}
 	if r.need != nil && (r.output == "" || r.format != "") {
-		return cli.Misuse("add -o report.html, or use holdfast advise "+name, "--need is of the page, and none is written")
+		return cli.Misuse("add -o report.html, or use holdfast advise "+name, "--need is for a page, and no -o names one")
 	}
 	if r.plot && (r.format != "" || r.output != "") {
 		return cli.Misuse("leave it out, or print the table", "--plot draws below the table, which -o and --export do not print")
@@ -185,7 +185,7 @@ func (r *reporting) run(cmd *cobra.Command, name string) error {
 	more := report.More{Need: r.need}
 	if r.proof != "" {
 		if r.output == "" || r.format != "" {
-			return cli.Misuse("add -o report.html", "--proof is of the page, and none is written")
+			return cli.Misuse("add -o report.html", "--proof is for a page, and no -o names one")
 		}
 		verdicts, err := readProof(r.proof)
 		if err != nil {

@@ -104,7 +104,7 @@ func (w *Where) parseKernel(text string) (string, error) {
 		}
 		names = append(names, k.Name())
 	}
-	return "", fmt.Errorf("%q is no kernel that can be started; use %s, or leave the flag out for the one that runs", text, strings.Join(names, ", "))
+	return "", fmt.Errorf("%q is not a kernel that can be started; use %s, or leave the flag out for the one that runs", text, strings.Join(names, ", "))
 }
 
 // order finds out what can be had of a wish. It looks in this kernel, or in one that is started

@@ -296,7 +296,7 @@ func endText(e result.End, plan result.Plan) string {
 	}
 	switch {
 	case e.State == result.OutOfTime:
-		return done + ": the time was up" + width
+		return done + ": time ran out" + width
 	case e.State == result.Complete && plan.Width > 0:
 		return done + fmt.Sprintf(": every ratio is known to ±%.3g %% or better", plan.Width*100)
 	case e.State == result.Complete:

@@ -112,7 +112,7 @@ func (a *audit) studies() []study.Study {
 
 func (a *audit) run(cmd *cobra.Command) error {
 	if a.export == report.Benchmark {
-		return cli.Misuse("use csv, json or markdown; holdfast report on a study's results has benchmark lines", "--export bench: a verdict is no benchmark")
+		return cli.Misuse("use csv, json or markdown; holdfast report on a study's results has benchmark lines", "--export bench: a verdict is not a benchmark")
 	}
 	if err := cli.Apart(cmd, cli.Pair{Flag: "from", Others: "dir fs full output time dry-run seed", Why: "--from judges what is measured already, which the other flags contradict", Hint: "it goes with --claim and --export"}); err != nil {
 		return err

@@ -243,7 +243,7 @@ func (s *studying) openSource() (err error) {
 	case err != nil:
 		return cli.Misuse("give a file that can be read", "--source: %w", err)
 	case !info.Mode().IsRegular() || info.Size() == 0:
-		return cli.Misuse("holdfast gen makes one", "--source %s is no file with bytes", cli.OneLine(s.arms.Source))
+		return cli.Misuse("holdfast gen makes one", "--source %s is not a file with bytes", cli.OneLine(s.arms.Source))
 	}
 	s.arms.Count = info.Size()
 	return nil

@@ -38,7 +38,7 @@ func parseTarget(path string) (t target, err error) {
 	case strings.IndexByte(path, 0) >= 0:
 		err = errors.New("a name can't hold a NUL byte; leave it out")
 	case strings.Contains(dir, "{}") || strings.ContainsAny(t.before+t.after, "{}"):
-		err = errors.New("{} stands once, in the file's name, for the value of the column, and other braces can't be there")
+		err = errors.New("{} stands once, in the file's name, for the value of the column; other braces are not allowed")
 	}
 	if err != nil {
 		return target{}, fmt.Errorf("%q: %w", path, err)

@@ -130,7 +130,9 @@ func (t *totals) print(w io.Writer) error {
 	if t.Written > 0 {
 		fmt.Fprintf(&b, "policy: %v; while it ran, the end of the process would have taken: %s; a power cut: %s\n", t.Policy, t.Process, t.Power)
 	}
-	fmt.Fprintf(&b, "calls that were made again: %s; idle files and directories that were closed: %s\n", cli.Grouped(t.Stats.Retries), cli.Grouped(t.Stats.Evictions))
+	if t.Stats.Retries > 0 || t.Stats.Evictions > 0 {
+		fmt.Fprintf(&b, "retried calls: %s; idle files and directories closed: %s\n", cli.Grouped(t.Stats.Retries), cli.Grouped(t.Stats.Evictions))
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -89,7 +89,7 @@ func (o *order) check() error {
 	case o.column == 0 && o.out.varies:
 		return cli.Misuse("give --split too, such as --split 1", "--out %s: {} stands for the value of a column, and no --split says which", o.out)
 	case o.separator != "" && o.column == 0:
-		return cli.Misuse("give --split too, or leave --separator out", "--separator %q is of columns, and without --split none is looked at", o.separator)
+		return cli.Misuse("give --split too, or leave --separator out", "--separator %q separates columns, and only --split uses columns", o.separator)
 	case o.ack && !o.policy.Sync.Waits():
 		return cli.Misuse("give --policy sync=group", "--ack prints what is durable, which %v makes known only later", o.policy)
 	}
@@ -192,7 +192,7 @@ func (s *spread) refusal() error {
 	case errors.Is(s.stop, errExists):
 		return &cli.Refusal{Code: cli.ExitNotMet, Err: s.stop, Hint: "-a appends to it"}
 	case s.stop != nil && t.Failures[refused]+t.Failures[uncertain] > 0:
-		hint := cli.CountText(lost, "line") + " that were read are not written; make room, and give again those of the files that failed, and the rest"
+		hint := cli.CountText(lost, "line") + " that were read are not written; make room, then give the lines of the failed files again, and the rest"
 		if t.FirstLost > 0 {
 			hint = fmt.Sprintf("%s that were read are not written, the first is line %d; make room, and give these and the rest again", cli.CountText(lost, "line"), t.FirstLost)
 		}
@@ -226,7 +226,7 @@ func (s *spread) failedHint() string {
 	case s.totals.FailedLate > 0:
 		return "the report of each file above says what may be missing"
 	case s.totals.Written == 0:
-		return "give the lines again when what is reported above is mended"
+		return "give the lines again once the failures above are fixed"
 	}
-	return "all other lines are in place; give these again when what is reported above is mended"
+	return "all other lines are in place; give these again once the failures above are fixed"
 }

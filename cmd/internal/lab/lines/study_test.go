@@ -143,7 +143,7 @@ func TestLinesRun(t *testing.T) {
 	run := studytest.RunStudy(t, smallLines(), study.Choice{Preset: study.Quick(), Rounds: 1, Seed: 1})
 	e := study.EvidenceOf(run)
 	if e.Rounds() != 1 {
-		t.Fatalf("%d rounds are whole", e.Rounds())
+		t.Fatalf("%d rounds are complete", e.Rounds())
 	}
 	for _, arm := range e.Arms() {
 		checkCalls(t, e, arm.Name)

@@ -85,7 +85,7 @@ func Choose(groups []figure.Group) (a Advice, ok bool) {
 	case durable != nil && durable.worst() <= max(cheap, fastest.worst()):
 		chosen = durable
 	case bounded != nil && bounded.worst() <= max(dear, fastest.worst()):
-		chosen, rule = bounded, "by rule, the cheapest here that bounds the loss by time"
+		chosen, rule = bounded, "chosen by rule: the cheapest here that bounds the loss in time"
 	case bounded == nil && anyBoundsTime(groups):
 		return Advice{}, false
 	}

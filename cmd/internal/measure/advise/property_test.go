@@ -248,9 +248,9 @@ type line struct {
 }
 
 var (
-	adviceLine = regexp.MustCompile("(?m)^advice: (?:`(.*)` meets it|no policy meets it; the nearest is `(.*)`, which falls short in |not known if a policy meets it; the nearest is `(.*)`, where it is not known for )")
+	adviceLine = regexp.MustCompile("(?m)^advice: (?:`(.*)` meets it|no policy meets it; the nearest is `(.*)`, which fails |not known if a policy meets it; the nearest is `(.*)`, where it is not known for )")
 	termLine   = regexp.MustCompile(`(?m)^  ([a-z0-9.]+)([<>=]+)(\S+)  +(\S+|not measured)  +(not met\S*|not known|exact|[0-9.]+ %|[0-9]+ times)`)
-	policyLine = regexp.MustCompile(`(?m)^  (buffer=\S+)  +(\S+)  +(\S+)  +(advised|meets it|falls short in .*|not known for .*)$`)
+	policyLine = regexp.MustCompile(`(?m)^  (buffer=\S+)  +(\S+)  +(\S+)  +(advised|meets it|fails .*|not known for .*)$`)
 )
 
 func readLines(t *testing.T, text string) []line {

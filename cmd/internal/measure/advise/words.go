@@ -32,13 +32,13 @@ func (r Recommendation) Text(w io.Writer, all bool) error {
 		}
 		fmt.Fprintf(&b, "advice: %s meets it, with %s a record%s\n", quote(r.Advised.Policy), r.price(*r.Advised), more)
 		if len(r.Same) > 0 {
-			fmt.Fprintf(&b, "the same cost, within %s: %s; of these it loses least\n", percent(r.Tolerance), list(r.Same))
+			fmt.Fprintf(&b, "the same cost, within %s: %s; the safest of these\n", percent(r.Tolerance), list(r.Same))
 		}
 		if len(r.Unlike) > 0 {
-			fmt.Fprintf(&b, "not told apart by cost: %s\n", list(r.Unlike))
+			fmt.Fprintf(&b, "no difference in cost is shown: %s\n", list(r.Unlike))
 		}
 	case NotMet:
-		fmt.Fprintf(&b, "advice: no policy meets it; the nearest is %s, which falls short in %s\n", quote(r.Nearest.Policy), r.Nearest.lacks())
+		fmt.Fprintf(&b, "advice: no policy meets it; the nearest is %s, which fails %s\n", quote(r.Nearest.Policy), r.Nearest.lacks())
 	default:
 		fmt.Fprintf(&b, "advice: not known if a policy meets it; the nearest is %s, where it is not known for %s\n", quote(r.Nearest.Policy), r.Nearest.lacks())
 	}
@@ -75,7 +75,7 @@ func (r Recommendation) reasons(b *strings.Builder) {
 			}
 		}
 		if cheaper != nil {
-			fmt.Fprintf(b, "why not cheaper: %s falls short in %s\n", quote(cheaper.Policy), cheaper.lacks())
+			fmt.Fprintf(b, "why not cheaper: %s fails %s\n", quote(cheaper.Policy), cheaper.lacks())
 		}
 		if n := len(r.Safer); n > 0 && r.Safer[n-1].Policy.Loss().Power.None() {
 			fmt.Fprintf(b, "to lose nothing: %s, %s the cost\n", quote(r.Safer[n-1].Policy), times(r.Safer[n-1].Price))
@@ -88,7 +88,7 @@ func (r Recommendation) reasons(b *strings.Builder) {
 		fmt.Fprintf(b, "caution: %s\n", c)
 	}
 	if more := len(cautions) - most; more > 0 {
-		fmt.Fprintf(b, "and %s more, and each policy that was judged: --all\n", count(int64(more), "caution"))
+		fmt.Fprintf(b, "and %s more, and every policy that was judged: --all\n", count(int64(more), "caution"))
 	}
 }
 
@@ -187,7 +187,7 @@ func (f Finding) Text() string {
 // findings writes the table of one policy's terms.
 func findings(b *strings.Builder, j Judgement, capacity figure.Number) {
 	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	fmt.Fprint(w, "  term\tfound\tmargin\twhat it is\n")
+	fmt.Fprint(w, "  term\tfound\tmargin\thow it is known\n")
 	for _, f := range j.Findings {
 		how := f.How
 		if f.Term.Of == Rate && capacity.Known() {
@@ -220,14 +220,14 @@ func (r Recommendation) grounds(b *strings.Builder) {
 		}
 		switch s.Verdict() {
 		case NotMet:
-			but = ", which falls short in " + s.lacks()
+			but = ", which fails " + s.lacks()
 		case NotKnown:
 			but = ", where it is not known for " + s.lacks()
 		}
 		fmt.Fprintf(b, "safer: to lose %s costs %s: %s%s\n", loss, times(s.Price), quote(s.Policy), but)
 	}
 	for _, f := range r.Falsified {
-		fmt.Fprintf(b, "falsified by: %s\n", f)
+		fmt.Fprintf(b, "would change with: %s\n", f)
 	}
 }
 
@@ -254,7 +254,7 @@ func (r Recommendation) table(b *strings.Builder) {
 		case r.Advised != nil && j.Policy == r.Advised.Policy:
 			verdict = "advised"
 		case v == NotMet:
-			verdict = "falls short in " + j.lacks()
+			verdict = "fails " + j.lacks()
 		case v == NotKnown:
 			verdict = "not known for " + j.lacks()
 		}
@@ -272,7 +272,7 @@ func (r Recommendation) cautions() []string {
 	}
 	isPaced := slices.ContainsFunc(r.group.Rows, func(row figure.Row) bool { return row.Cell.Policy == r.Shown().Policy && row.Cell.Rate > 0 })
 	if _, rate := r.Need.Term(Rate); rate && r.Load.Rate == 0 && !isPaced {
-		list = append(list, "these results hold no open loop at the rate: times are those of a Write at full speed; without results, advise measures at the rate")
+		list = append(list, "these results were not measured at this rate: times are of Writes at full speed; without results, advise measures at the rate")
 	}
 	switch needed := r.Need.Records(r.Load.RecordBytes); {
 	case r.Load.Rate > 0 && needed == 0:

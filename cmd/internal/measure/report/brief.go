@@ -268,7 +268,7 @@ func (s sheet) briefNotes(groups []figure.Group, marks map[string]bool) (notes [
 		rest = append(rest, "~ measured in a burst in which no sync fell due")
 	}
 	if marks[unproven] {
-		text := "? not told from the fastest"
+		text := "? within noise of the fastest"
 		if floor := s.Noise.Floor; floor.Known() {
 			text += fmt.Sprintf(": two runs of one policy differed by up to %.0f %%", math.Ceil(100*float64(floor)))
 		}

@@ -210,7 +210,7 @@ func contrastNotes(c figure.Contrast) []string {
 	case figure.Alternately:
 		between = "A and B ran each cell in turn, A B, B A, each pair in two new processes: what the machine did meanwhile is in both"
 	case figure.OneRun:
-		between = "A and B are one run: nothing lies between them"
+		between = "A and B are the same run: nothing lies between them"
 	}
 	noise := "noise: not measured in both runs"
 	if c.Floor.Known() {

@@ -109,7 +109,7 @@ func cellName(c figure.Contrast, change figure.Change) string {
 // could says which change would have been seen.
 func could(c figure.Contrast) string {
 	if c.Between == figure.OneRun {
-		return "A and B are one run"
+		return "A and B are the same run"
 	}
 	var cells []float64
 	for _, change := range c.Cells {
@@ -120,7 +120,7 @@ func could(c figure.Contrast) string {
 	if len(cells) == 0 {
 		return "no change could have been seen but a gross one: the rounds are too few, or too far apart"
 	}
-	text := fmt.Sprintf("could have seen: %s or more in half of the cells, %s in the best known", change(stat.Quantile(cells, 0.5)), change(slices.Min(cells)))
+	text := fmt.Sprintf("could have seen: %s or more in half of the cells, %s in the most precise", change(stat.Quantile(cells, 0.5)), change(slices.Min(cells)))
 	if c.InMemory.Informs() {
 		text += fmt.Sprintf(", %s in all cells in memory together", change(c.InMemory.Width()))
 	}

@@ -364,7 +364,7 @@ func (r Run) Complete() bool {
 
 // Mark says in one line what is missing from the run, or is empty.
 func (r Run) Mark() string {
-	done := fmt.Sprintf("%d of %d rounds are whole", r.Rounds(), r.Header.Plan.Rounds)
+	done := fmt.Sprintf("%d of %d rounds are complete", r.Rounds(), r.Header.Plan.Rounds)
 	switch {
 	case r.Torn:
 		return fmt.Sprintf("torn: the file breaks off within line %d; %s", r.TornAt, done)

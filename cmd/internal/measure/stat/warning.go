@@ -55,7 +55,7 @@ func TooFewRounds(rounds, cells int) (w Warning, few bool) {
 	what := "too few for a verdict"
 	switch k, _ := signedRank(rounds, groupConfidence(cells)); {
 	case k > 0:
-		what = "they prove differences of more than half alone"
+		what = "they prove only differences of more than half"
 	case least > VerdictRounds:
 		what += fmt.Sprintf(" among %d cells", cells)
 	}

@@ -89,7 +89,7 @@ func TestTooFewRoundsSaysHowManyAGroupTakes(t *testing.T) {
 		}
 	}
 	check(9, 7, "only 9 rounds: too few for a verdict", "run at least 10 rounds")
-	check(6, 2, "only 6 rounds: they prove differences of more than half alone", "run at least 10 rounds")
+	check(6, 2, "only 6 rounds: they prove only differences of more than half", "run at least 10 rounds")
 	check(5, 2, "only 5 rounds: too few for a verdict", "run at least 10 rounds")
 	check(10, 7, "", "")
 	check(10, 8, "only 10 rounds: too few for a verdict among 8 cells", "run at least 11 rounds")

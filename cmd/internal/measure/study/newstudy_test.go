@@ -81,7 +81,7 @@ func TestNewStudyIsDocumented(t *testing.T) {
 func TestNewStudyRuns(t *testing.T) {
 	run := studytest.RunStudy(t, Pieces(), study.Choice{Preset: study.Quick(), Rounds: 2, Seed: 1})
 	if got := run.Rounds(); got != 2 {
-		t.Errorf("%d rounds are whole, want 2", got)
+		t.Errorf("%d rounds are complete, want 2", got)
 	}
 	names := []string{}
 	for _, c := range run.Header.Cells {
