@@ -842,6 +842,7 @@ func TestCloseOnAFullDiskWaitsForTheSyncInFlight(t *testing.T) {
 
 // TestWriterKeepsThePromises by Write, and by Enqueue and WaitDurable.
 func TestWriterKeepsThePromises(t *testing.T) {
+	isolate.Once(t, isolate.Ordinary)
 	o := crashsuite.Opener{
 		Name: "Writer",
 		Open: func(g *crashsuite.Ground) (crashsuite.Subject, error) { return openWriter(g) },

@@ -275,6 +275,7 @@ func TestNewStartsNoTimer(t *testing.T) {
 
 // TestWriteAllocatesNothing counts allocations of each Write in steady state.
 func TestWriteAllocatesNothing(t *testing.T) {
+	isolate.Once(t, isolate.Ordinary)
 	if isolate.RaceEnabled {
 		t.Skip("the race detector allocates")
 	}

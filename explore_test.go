@@ -81,6 +81,7 @@ var (
 // differ in one choice from the ordinary order, in two, and so on, then random ones. In the ordinary
 // order goroutines go on as far as they can before a call of the file ends.
 func TestExplore(t *testing.T) {
+	isolate.Once(t, isolate.Ordinary)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // so that an execution can be repeated
 	if *exploreCase != "" {
 		replay(t, *exploreCase)

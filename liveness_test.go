@@ -20,6 +20,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 	"github.com/holdfast-go/holdfast/internal/policies"
 )
 
@@ -121,6 +122,7 @@ func newLiveness(seed uint64) *liveness {
 // in trouble, in fake time. While the file answers, calls return. When the trouble is over and no call is
 // made any more, every byte arrives within the bounds of its policy. The ledger judges the rest.
 func TestEveryByteArrivesAndNoCallHangs(t *testing.T) {
+	isolate.Once(t, isolate.Ordinary)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	if *livenessSeed != 0 {
 		newLiveness(*livenessSeed).check(t)

@@ -16,6 +16,7 @@ import (
 )
 
 func TestFilesAllocateLittle(t *testing.T) {
+	isolate.Once(t, isolate.Ordinary)
 	if isolate.RaceEnabled {
 		t.Skip("the race detector allocates")
 	}

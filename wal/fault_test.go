@@ -365,6 +365,61 @@ func TestZerosAreLeftOutWhereTheyTakeLonger(t *testing.T) {
 	check("a full disk", time.Second, syscall.ENOSPC, false)
 }
 
+// writingBack is a disk that records where writeback was started.
+type writingBack struct {
+	allocating
+	ends *[]int64
+	t    *testing.T
+}
+
+func (d writingBack) Writeback(_ int, at, n int64) error {
+	from := int64(headerSize)
+	if had := len(*d.ends); had > 0 {
+		from = (*d.ends)[had-1]
+	}
+	if at != from || n < 1<<20 {
+		d.t.Errorf("writeback of %d bytes at %d, want at least 1 MiB at %d", n, at, from)
+	}
+	*d.ends = append(*d.ends, at+n)
+	return syscall.EIO // the sync says so, if it matters
+}
+
+// TestWhereNoAppendWaitsForASyncTheGroundHasNoZeros, and the disk gets a segment's bytes before the sync at its end.
+func TestWhereNoAppendWaitsForASyncTheGroundHasNoZeros(t *testing.T) {
+	check := func(policy holdfast.Policy, waits bool) {
+		t.Helper()
+		d, ends := newDisk(t, nil), []int64{}
+		l, _, err := open(writingBack{allocating{d}, &ends, t}, "/log", Options{Policy: policy, SegmentSize: 4 * holdfast.MiB})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if zeros := d.Count(fault.DiskWrite) > 1; zeros != waits { // one is the header
+			t.Errorf("%v: the first segment is %d writes", policy, d.Count(fault.DiskWrite))
+		}
+		for l.head.epoch == 1 && l.head.end < 3<<20 {
+			if _, err := l.Append(make([]byte, 100<<10)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		l.background.Wait()
+		for _, c := range d.Calls() {
+			if c.Op == fault.DiskWrite && path.Base(c.Path) == spareMaking && !waits {
+				t.Errorf("%v: zeros were written", policy)
+			}
+		}
+		if n := len(ends); waits != (n == 0) || n > 0 && (ends[n-1] > l.head.end-headerSize || ends[n-1] < l.head.end-2<<20) {
+			t.Errorf("%v: of %d bytes writeback began up to %v", policy, l.head.end, ends)
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	check(holdfast.Buffered(64*holdfast.KiB), false)
+	check(holdfast.Unbuffered(), false)
+	check(holdfast.Periodic(time.Hour), false)
+	check(holdfast.Durable(), true)
+}
+
 // TestZerosAreWrittenAsTheSegmentFills: in steps, each synced, so that no append waits for the sync of all.
 // They don't wait for ever, nor where a call needs them, nor for Close.
 func TestZerosAreWrittenAsTheSegmentFills(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
@@ -681,6 +682,7 @@ func TestAReaderLearnsThatItsRecordsWereCut(t *testing.T) {
 // TestASegmentThatIsReadIsNotRecycled: a reader is in the first segment when that leaves the log, and the next ones are begun. The
 // segment is longer than one read of a reader.
 func TestASegmentThatIsReadIsNotRecycled(t *testing.T) {
+	isolate.Once(t, isolate.Ordinary)
 	l, _ := mustOpen(t, t.TempDir(), Options{Policy: holdfast.Buffered(holdfast.MiB), SegmentSize: 4 * readMost})
 	fill := func(segments uint64) {
 		t.Helper()

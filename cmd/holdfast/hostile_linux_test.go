@@ -267,6 +267,7 @@ func TestWithoutProc(t *testing.T) {
 
 // TestOneCPU runs everything on one CPU: no writer starves.
 func TestOneCPU(t *testing.T) {
+	isolate.Once(t, isolate.Ordinary)
 	t.Parallel()
 	dir := t.TempDir()
 	cmd := exec.Command(os.Args[0], "bench", "--dir", dir, "--allow-tmpfs", "--time", "2s", "--rounds", "2", "--writers", "64",

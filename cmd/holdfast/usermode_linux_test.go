@@ -169,6 +169,7 @@ func TestPowerIsCutInside(t *testing.T) {
 // TestKilledProofInsideLeavesNoProcess kills a run while its guest is at work. No process is left,
 // and the next run removes what is left in the directory.
 func TestKilledProofInsideLeavesNoProcess(t *testing.T) {
+	isolate.Once(t, isolate.Ordinary)
 	needsGuest(t)
 	t.Parallel()
 	dir := isolate.DirInMemory(t)
@@ -201,6 +202,7 @@ func TestKilledProofInsideLeavesNoProcess(t *testing.T) {
 // the next run removes what is left in the directory. It does not touch a running prove's directory,
 // nor one that prove has not made.
 func TestKilledProofLeavesNoProcess(t *testing.T) {
+	isolate.Once(t, isolate.Ordinary)
 	t.Parallel()
 	check := func(count int, args ...string) {
 		t.Helper()

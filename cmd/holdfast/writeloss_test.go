@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/files"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
 // linesOver returns lines of 100 bytes for files in turn.
@@ -26,6 +27,7 @@ func linesOver(lines, files int) string {
 // TestTotalsStateTheLossOfAllFiles spreads lines over 500 files: each may lose what the
 // policy allows one, and all together no more than memory holds.
 func TestTotalsStateTheLossOfAllFiles(t *testing.T) {
+	isolate.Once(t, isolate.Ordinary)
 	t.Parallel()
 	input := linesOver(500, 500)
 	check := func(bytes int64, sentence string, args ...string) {

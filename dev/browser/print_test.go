@@ -93,3 +93,17 @@ func printed(b *tab) (pages []string) {
 	}
 	return pages
 }
+
+// TestPageIsShort: what stands open on the page of a usual run takes at most four screens.
+func TestPageIsShort(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "policy.jsonl")
+	if err := os.WriteFile(file, storedRun(t), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const wide, tall, screens = 1280, 800, 4
+	b := open(t, report(t, file), chromedp.EmulateViewport(wide, tall))
+	ask[chromedp.Void](b, `document.querySelectorAll("section").forEach((e) => { e.style.contentVisibility = "visible" })`)
+	if got := ask[int](b, `document.documentElement.scrollHeight`); got > screens*tall || got < tall {
+		t.Errorf("the page is %d pixels tall, and a screen %d", got, tall)
+	}
+}

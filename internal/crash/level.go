@@ -494,7 +494,10 @@ func (v *Verdict) failingRuns(w *Workload, states int, how Recording, end time.T
 		if full {
 			failing.Times, failing.Err = 0, syscall.ENOSPC
 		}
-		x := &explorer{targets: w.Targets(v.Policy), loss: loss, powerOnly: op != fault.DiskWrite && op != fault.DiskRename}
+		x := &explorer{targets: w.Targets(v.Policy), loss: loss}
+		if op != fault.DiskWrite && op != fault.DiskRename {
+			x.only = Power
+		}
 		run.Disk = func(d *Recorder) {
 			d.short = false // a part before the failure is returned, and others may write behind it
 			d.Faults.Add(failing)
@@ -537,7 +540,8 @@ func (e *RunError) Unwrap() error { return e.Err }
 // A Tree is files by their paths, and the directories.
 type Tree struct {
 	Files map[string][]byte
-	Dirs  []string // each behind the one that it is in
+	Links map[string]string // symbolic links
+	Dirs  []string          // each behind the one that it is in
 }
 
 // Write makes the files of a tree in a directory.
@@ -552,7 +556,25 @@ func (t Tree) Write(dir string) error {
 			return err
 		}
 	}
+	for name, target := range t.Links {
+		if err := os.Symlink(target, filepath.Join(dir, filepath.FromSlash(name))); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// linkAt is the target of a symbolic link below a directory. It is relative where it leads into that directory, so that it does so in
+// a copy of it too.
+func linkAt(dir, name string) (string, error) {
+	target, err := os.Readlink(name)
+	if err != nil || !filepath.IsAbs(target) {
+		return target, err
+	}
+	if inside, err := filepath.Rel(dir, target); err != nil || !filepath.IsLocal(inside) {
+		return target, nil
+	}
+	return filepath.Rel(filepath.Dir(name), target)
 }
 
 // Explore records a run, explores its log, records runs on some of the states, and explores these logs.
@@ -629,12 +651,15 @@ func (v *Verdict) Explore(w *Workload, e Exploration) error {
 // tree returns what is there in a state.
 func (d *disk) tree(s *State) (t Tree) {
 	d.nameState(s)
-	t.Files = map[string][]byte{}
+	t.Files, t.Links = map[string][]byte{}, map[string]string{}
 	var walk func(dir uint64, prefix string)
 	walk = func(dir uint64, prefix string) {
 		for x, n := range d.scratch {
+			target, isLink := d.log.Links[n]
 			switch {
 			case x.Dir != dir:
+			case isLink:
+				t.Links[prefix+x.Name] = target
 			case d.files[n] != nil || n&DirBit == 0:
 				t.Files[prefix+x.Name] = slices.Clone(d.content(d.file(n), s))
 			default:

@@ -80,6 +80,9 @@ type Log struct {
 	Size     int64         `json:",omitempty"` // of that disk
 	Program  *Program      `json:",omitempty"` // level power: what wrote, if it was no workload
 	Entries  []Entry
+	// Links are symbolic links by their numbers. A link is a name: it has its target from the beginning, and the sync of its
+	// directory keeps both.
+	Links map[uint64]string `json:",omitempty"`
 
 	mu sync.Mutex
 }

@@ -143,14 +143,14 @@ func TestProgramThatIsDeadBehindACrashIsBroken(t *testing.T) {
 	}
 }
 
-// TestNothingOfAProgramIsLeft has one that leaves its group at once, and starts what leaves it too.
+// TestNothingOfAProgramIsLeft has one that leaves its group at once, and starts what leaves it too, and what leaves its environment and its parent.
 func TestNothingOfAProgramIsLeft(t *testing.T) {
 	setsid, err := exec.LookPath("setsid")
 	if _, noProc := os.Stat("/proc/self/environ"); err != nil || noProc != nil {
 		t.Skip("it needs setsid and /proc")
 	}
 	own := filepath.Join(t.TempDir(), "pids")
-	p := Program{Command: fmt.Sprintf(`%s sh -c 'echo $$ >>%[2]s; sleep 1000' & %[1]s sh -c 'echo $$ >>%[2]s; touch log; %[3]s'`, setsid, own, writes), Read: "touch log; cat log",
+	p := Program{Command: fmt.Sprintf(`env -i %[1]s sh -c '(sh -c "echo \$\$ >>%[2]s; sleep 1000; :" &)' & %[1]s sh -c 'echo $$ >>%[2]s; sleep 1000' & %[1]s sh -c 'echo $$ >>%[2]s; touch log; %[3]s'`, setsid, own, writes), Read: "touch log; cat log",
 		Dir: t.TempDir(), Time: 200 * time.Millisecond, Seed: 1}
 	if v, err := p.Prove(t.Context()); err != nil || v.Verdict != Held {
 		t.Errorf("%v, %+v", err, v)

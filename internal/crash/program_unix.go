@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/crash/syscallfault"
 	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/internal/workdir"
 )
@@ -56,6 +57,12 @@ func (p Program) Prove(ctx context.Context) (*Verdict, error) {
 		if v.Level == PowerCut {
 			err = x.byPower(ctx)
 		} else {
+			if runs%endsEach == 0 && x.Time >= leastForEnds && CanSupervise(exec.Command("true")) == "" {
+				_ = x.byEnds(ctx) // a program that can't run under a supervisor is killed all the same
+			}
+			if x.v.Failure != nil || x.v.Unknown != "" {
+				break
+			}
 			err = x.inDirectory(func(dir string) error { return x.chain(ctx, dir) })
 		}
 	}
@@ -81,6 +88,12 @@ func (x *proving) inDirectory(do func(dir string) error) error {
 	}
 	return errors.Join(do(dir), remove())
 }
+
+// endsEach is how often the ends of a program are looked for by its calls, among chains of kills, and leastForEnds the time that this takes.
+const (
+	endsEach     = 4
+	leastForEnds = 500 * time.Millisecond
+)
 
 const (
 	// mostLives is how often a program is killed in one directory, and longestLife how long it lives behind its first acknowledgement.
@@ -174,7 +187,7 @@ func (x *proving) crashed(judge Judge, dir string, printed []byte, when string) 
 
 // logOf is a directory's content, as a log of which only the end is a state.
 func (x *proving) logOf(t Tree, printed []byte) *Log {
-	l := &Log{Workload: "program", Policy: holdfast.Unbuffered().String(), Sector: 512, FS: "posix", Program: &x.Program}
+	l := &Log{Workload: "program", Policy: holdfast.Unbuffered().String(), Sector: 512, FS: "posix", Program: &x.Program, Links: map[uint64]string{}}
 	number := map[string]uint64{".": Root}
 	for i, dir := range t.Dirs {
 		number[dir] = DirBit | uint64(i+1)
@@ -183,6 +196,11 @@ func (x *proving) logOf(t Tree, printed []byte) *Log {
 	for i, name := range slices.Sorted(maps.Keys(t.Files)) {
 		n := uint64(i + 2)
 		l.Add(Entry{Op: Write, File: n, Data: t.Files[name]})
+		l.Add(Entry{Op: Name, Edits: []Edit{{number[path.Dir(name)], path.Base(name), n}}})
+	}
+	for i, name := range slices.Sorted(maps.Keys(t.Links)) {
+		n := uint64(len(t.Files) + i + 2)
+		l.Links[n] = t.Links[name]
 		l.Add(Entry{Op: Name, Edits: []Edit{{number[path.Dir(name)], path.Base(name), n}}})
 	}
 	l.Start = l.Add(Entry{Op: Flush, UpTo: len(l.Entries)})
@@ -198,7 +216,7 @@ const mostKept = 64 << 20
 
 // treeOf is a directory's content, or a part of it, where that is too much or can't be read.
 func treeOf(dir string) Tree {
-	t := Tree{Files: map[string][]byte{}}
+	t := Tree{Files: map[string][]byte{}, Links: map[string]string{}}
 	kept := int64(0)
 	_ = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 		inside, relErr := filepath.Rel(dir, name)
@@ -209,6 +227,9 @@ func treeOf(dir string) Tree {
 		if d.IsDir() {
 			t.Dirs = append(t.Dirs, inside)
 			return nil
+		}
+		if target, err := linkAt(dir, name); err == nil {
+			t.Links[inside] = target
 		}
 		info, err := d.Info()
 		if err != nil || !d.Type().IsRegular() || kept+info.Size() > mostKept {
@@ -396,11 +417,17 @@ func (x *proving) live(ctx context.Context, dir string, out *os.File, how life) 
 	}
 	defer g.end()
 	g.take(cmd)
+	var keeper *syscallfault.Keeper
+	if x.Start == nil { // what a test starts is its author's, and each process of it would run TestMain once more
+		if keeper, err = syscallfault.Keep(cmd); err != nil {
+			return l, err
+		}
+	}
 	if how.start == nil {
-		how.start = (*exec.Cmd).Start
+		how.start = keeper.Start
 	}
 	if err := how.start(cmd); err != nil {
-		return l, err
+		return l, errors.Join(err, keeper.End())
 	}
 	began := time.Now()
 	ended := make(chan error, 1)
@@ -440,7 +467,11 @@ func (x *proving) live(ctx context.Context, dir string, out *os.File, how life) 
 		case <-tick.C:
 		}
 	}
-	l.stray = g.killAll(cmd.Process.Pid)
+	if keeper == nil {
+		l.stray = g.killAll(cmd.Process.Pid)
+	} else {
+		l.stray = errors.Join(g.kill(), keeper.End())
+	}
 	if !l.ended {
 		select {
 		case <-ended:

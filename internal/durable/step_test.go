@@ -457,6 +457,7 @@ func explains(c fault.DiskCall, f *stepFile, way stepWay) bool {
 // A replaced file is always old or new. A file fails only if a call of its own, of its directory or
 // of its file system did.
 func TestStepReportsNothingDurableThatAPowerCutLoses(t *testing.T) {
+	isolate.Once(t, isolate.Ordinary)
 	for _, way := range stepWays {
 		for _, behind := range []int{0, 30, 60} {
 			if testing.Short() && behind == 0 && way.after == 0 {

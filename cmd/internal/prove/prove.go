@@ -86,7 +86,7 @@ With --cmd it crashes your own program: see docs/prove.md. The workloads are
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.Var(cli.Many("policy", &p.Policies, holdfast.ParsePolicy), "policy", "a policy to prove; may be given again (default: some of the\ngenerated ones, others with each seed)")
+	f.Var(cli.Many("policy", &p.Policies, cli.ParsePolicy), "policy", "a policy to prove; may be given again (default: some of the\ngenerated ones, others with each seed)")
 	f.Var(cli.List("names", &p.Workloads, parseWorkload), "workload", "what writes, such as writer,wal (default: all that are above)")
 	f.Var(cli.List("list", &p.Levels, parseLevel), "level", "memory, kill, fault, hostile, power or all (default: all; of --cmd: kill)")
 	f.Var(cli.Once("duration", &p.Time, cli.ParseTime(time.Millisecond)), "time", "about how long it may take in all (default 45s, or 5m for all\npolicies)")

@@ -167,7 +167,7 @@ func (r *Flags) Choose(c study.Choice) study.Choice {
 // Check refuses flags that contradict each other, by its own table and by these pairs, and files that can't be made.
 func (r *Flags) Check(cmd *cobra.Command, pairs ...cli.Pair) error {
 	err := cli.Apart(cmd, append(pairs,
-		cli.Pair{Flag: "quick", Others: "full", Hint: "give one of the two, or neither for a run of about 50 seconds"},
+		cli.Pair{Flag: "quick", Others: "full", Hint: "give one of the two, or neither for a run of about 45 seconds"},
 		cli.Pair{Flag: "plot", Others: "export", Why: fmt.Sprintf("--plot draws below the table, and --export %s prints none", r.Export)})...)
 	switch {
 	case err != nil:

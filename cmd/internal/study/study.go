@@ -152,7 +152,7 @@ func (s *studying) ownFlags(cmd *cobra.Command) {
 		case study.TakesWriters:
 			f.Var(cli.List("numbers", &c.Writers, run.ParseWriters), name, "goroutines that work at once")
 		case study.TakesPolicy:
-			f.Var(cli.Many("policy", &c.Policies, holdfast.ParsePolicy), name, "measure this policy too; give it again for each further one")
+			f.Var(cli.Many("policy", &c.Policies, cli.ParsePolicy), name, "measure this policy too; give it again for each further one")
 		case study.TakesCache:
 			f.Var(cli.Once("state", &c.Cache, run.ParseCache), name, run.CacheUsage)
 		case study.TakesPart:

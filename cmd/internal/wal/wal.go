@@ -40,7 +40,7 @@ is no damage, and the next Open cuts it. Damage is what was durable and is not w
 			if len(args) > 0 {
 				return cli.Misuse("the commands are wal cat, wal repair, wal verify", "unknown command %q of wal", args[0])
 			}
-			return nil
+			return cli.Misuse("for instance: holdfast wal verify log", "wal needs a command: verify, cat or repair")
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -141,8 +141,11 @@ func verdict(damaged int) error {
 // scan calls each with every whole record from an index on, and reports damage on standard error. A
 // log that is open is read only if it may be.
 func scan(cmd *cobra.Command, dir string, from uint64, mayBeOpen bool, each func(wal.Record) error) (s survey, err error) {
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+	switch info, err := os.Stat(dir); {
+	case err != nil:
 		return s, cli.Misuse("name the directory of a log", "there is no directory %q", dir)
+	case !info.IsDir():
+		return s, cli.Misuse("name the directory that it is in", "%q is a file, and a log is a directory", dir)
 	}
 	var failed error
 	one := func(r wal.Record, damage *wal.DamageError) bool {

@@ -87,7 +87,7 @@ func oldRecords(w work) (n, segments int) {
 // now and then which of them go.
 func openRecycled(o wal.Options) func(string, work) (*sink, error) {
 	return func(dir string, w work) (*sink, error) {
-		l, _, err := wal.Open(logDir(dir), o)
+		l, err := openWAL(dir, o, w)
 		if err != nil {
 			return nil, err
 		}
@@ -100,15 +100,14 @@ func openRecycled(o wal.Options) func(string, work) (*sink, error) {
 		if err := l.Close(); err != nil { // so that nothing is prepared within the clock
 			return nil, err
 		}
-		l, found, err := wal.Open(logDir(dir), o)
-		if err != nil {
+		if l, err = openWAL(dir, o, w); err != nil {
 			return nil, err
 		}
-		if found.Segments != segments {
-			return nil, errors.Join(fmt.Errorf("an older log of %d records has %d segments, want %d", old, found.Segments, segments), l.Close())
+		keep := holdfast.Size(segments-1) * recycledSegment
+		if kept := l.FirstWithin(keep, 0); kept != uint64(old+1)/uint64(segments)+1 {
+			return nil, errors.Join(fmt.Errorf("an older log of %d records has not %d segments: its second begins with %d", old, segments, kept), l.Close())
 		}
 		const look = 1000
-		keep := holdfast.Size(segments-1) * recycledSegment
 		retain := func() error { return l.TruncateBefore(min(l.FirstWithin(keep, 0), uint64(old)+1)) }
 		if err := retain(); err != nil { // one segment is recycled from now on
 			return nil, errors.Join(err, l.Close())
@@ -171,8 +170,8 @@ func numbered(put func(index uint64, p []byte) error) func(p []byte) error {
 func logDir(dir string) string { return filepath.Join(dir, "wal") }
 
 func openLog(o wal.Options) func(string, work) (*sink, error) {
-	return func(dir string, _ work) (*sink, error) {
-		l, _, err := wal.Open(logDir(dir), o)
+	return func(dir string, w work) (*sink, error) {
+		l, err := openWAL(dir, o, w)
 		if err != nil {
 			return nil, err
 		}

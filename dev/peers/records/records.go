@@ -47,7 +47,7 @@ func appendGroups() []*group {
 
 func durableGroups() []*group { return concat(durables(), windows()) }
 
-func logGroups() []*group { return concat(logs(), largeLogs(), logReads(), rotating()) }
+func logGroups() []*group { return concat(logs(), largeLogs(), logSyncs(), logReads(), rotating()) }
 
 func concat(families ...[]*group) (all []*group) {
 	for _, f := range families {

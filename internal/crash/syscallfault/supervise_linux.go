@@ -298,6 +298,10 @@ var launches bool
 // its own program once more, as an intermediate process.
 func Launch() {
 	launches = true
+	if text, ok := os.LookupEnv(keeping); ok {
+		_ = os.Unsetenv(keeping)
+		keep(text)
+	}
 	text, ok := os.LookupEnv(launch)
 	if !ok {
 		return
