@@ -288,7 +288,7 @@ func (v *Verdict) faultChain(ctx context.Context, w *Workload, o Options, seed u
 		if stays := in != nil && in.kind == syscallfault.Unlink; violation == nil && (number > 0 || !stays) {
 			violation = w.Leaves(before, stays)
 		}
-		if crash == Power { // what it took is not what the end of a process may take
+		if crash == Power { // its loss is not the allowed loss of a process's end
 			c.Tally.Most, c.Tally.Sum = Extent{}, Extent{}
 		}
 		v.Tally.Add(c.Tally)
