@@ -168,7 +168,9 @@ func (t *copyTree) publishHere(m *madeCopy) error {
 }
 
 // copyLink copies a symbolic link.
-func (t *copyTree) copyLink(c copyName) { t.link(c, func(r *Result) error { return t.makeSymlink(c, r) }) }
+func (t *copyTree) copyLink(c copyName) {
+	t.link(c, func(r *Result) error { return t.makeSymlink(c, r) })
+}
 
 // link makes a link, and reports a failure at once. A link that was made is reported when its batch is
 // durable.
