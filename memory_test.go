@@ -247,8 +247,8 @@ func TestFailedSyncReleasesThoseThatWaitForRoom(t *testing.T) {
 	})
 }
 
-// TestIdleWriterTakesTwoKiB fills strips, syncs and writes one record more. What a Writer keeps
-// beside its file is small then, once garbage was collected: memory that is empty is let go.
+// TestIdleWriterTakesTwoKiB fills strips, syncs and writes one record more. A Writer's memory
+// beside its file is small then, once garbage was collected: empty memory is let go.
 func TestIdleWriterTakesTwoKiB(t *testing.T) {
 	isolate.Once(t, isolate.Ordinary)
 	const writers, most = 40, 2048

@@ -228,7 +228,7 @@ func TestEachSubsetOfTheSectorsInFlight(t *testing.T) {
 	}
 }
 
-// TestACutAtASegmentsFirstRecordIsDurable, and so is what is appended behind it.
+// TestACutAtASegmentsFirstRecordIsDurable, and so are the records appended behind it.
 func TestACutAtASegmentsFirstRecordIsDurable(t *testing.T) {
 	for _, size := range []holdfast.Size{leastSegment, 32 * holdfast.KiB} {
 		d := newDisk(t, nil)

@@ -24,7 +24,7 @@ import (
 )
 
 // TestFaultMatrix lets each call that a run makes of the disk fail once, or from then on. It
-// compares what is there afterwards with what was acknowledged.
+// compares the log afterwards with the acknowledged records.
 func TestFaultMatrix(t *testing.T) {
 	isolate.Once(t, isolate.Ordinary)
 	policies := []holdfast.Policy{holdfast.Durable(), holdfast.Buffered(2 * holdfast.KiB)}
@@ -121,8 +121,8 @@ func faulty(t *testing.T, p holdfast.Policy, under func(*fault.Disk) disk, x *fa
 			t.Fatalf("%+v, which failed with %v: %v", x, failed, err)
 		}
 	}
-	// What Open finds then it makes durable, also what the kernel shows after a sync that
-	// has lost it.
+	// Open makes the records that it finds durable, also records that the kernel shows after a sync
+	// that has lost them.
 	d.Mend()
 	l, found, err := open(under(d), "/log", Options{Policy: p, SegmentSize: leastSegment})
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
-// linesOver returns so many lines of 100 bytes, in turns of so many files.
+// linesOver returns lines of 100 bytes for files in turn.
 func linesOver(lines, files int) string {
 	var b strings.Builder
 	for i := range lines {
@@ -59,8 +59,7 @@ func TestTotalsStateTheLossOfAllFiles(t *testing.T) {
 }
 
 // TestKilledWriteLosesNoMoreThanItsTotalsAllow kills write when it has taken all lines
-// and waits for more. What its files lack is no more than what the totals of the same
-// run would have stated.
+// and waits for more. Its files lack no more than the totals of the same run would have stated.
 func TestKilledWriteLosesNoMoreThanItsTotalsAllow(t *testing.T) {
 	const many = 500
 	check := func(policy string) {

@@ -13,8 +13,8 @@ import (
 	"github.com/ledongthuc/pdf"
 )
 
-// TestPrintHasEveryColumn prints on A4, and looks for the heads of all tables in what was printed. As it comes the answer,
-// its picture and the table of policies are on the first page. What somebody has opened is printed too.
+// TestPrintHasEveryColumn prints on A4, and looks for the heads of all tables on the paper. As it comes the answer,
+// its picture and the table of policies are on the first page. Opened details are printed too.
 func TestPrintHasEveryColumn(t *testing.T) {
 	site := usualPage(t)
 	file := filepath.Join(t.TempDir(), "policy.jsonl")
@@ -39,7 +39,7 @@ func TestPrintHasEveryColumn(t *testing.T) {
 	if len(heads) < 50 {
 		t.Errorf("%d heads", len(heads))
 	}
-	// What is wider than the paper would be cut off there.
+	// A table wider than the paper would be cut off there.
 	b = open(t, site, onPaper, chromedp.EmulateViewport(paperWide, paperTall))
 	b.unfold()
 	if wide := ask[[]string](b, `Array.from(document.querySelectorAll("table, svg, p, li")).filter((e) => e.getBoundingClientRect().right > innerWidth + 1).map((e) => e.outerHTML.slice(0, 100))`); len(wide) > 0 {

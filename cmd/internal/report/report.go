@@ -21,7 +21,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
 )
 
-// A reporting is what the command line says.
+// A reporting holds the command line.
 type reporting struct {
 	studies              study.List // of which the results may be
 	all, plot            bool

@@ -84,7 +84,7 @@ func list(w io.Writer, studies study.List) error {
 	return t.Flush()
 }
 
-// A studying is what the command line of one study says.
+// A studying holds the command line of one study.
 type studying struct {
 	run.Flags
 	study    study.Study
@@ -166,7 +166,7 @@ func (s *studying) ownFlags(cmd *cobra.Command) {
 	}
 }
 
-// The bounds of what a study may be given.
+// The bounds of a study's arguments.
 const (
 	maxCount  = 1_000_000_000
 	maxBuffer = 1 * holdfast.GiB

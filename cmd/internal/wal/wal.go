@@ -103,7 +103,7 @@ func arguments(n int, needs string) cobra.PositionalArgs {
 	}
 }
 
-// A survey is what a log has.
+// A survey counts a log's contents.
 type survey struct {
 	wal.Recovery
 	first, last uint64 // of the whole records
@@ -216,7 +216,7 @@ func (p *printer) print(cmd *cobra.Command, dir string) error {
 		case <-time.After(followPause):
 		}
 		_, err = wal.ScanOpen(dir, from, func(r wal.Record, damage *wal.DamageError) bool {
-			return damage == nil && each(r) == nil // what is damaged may be whole at the next look
+			return damage == nil && each(r) == nil // a damaged record may be whole at the next look
 		})
 		if flushed := w.Flush(); flushed != nil {
 			return &cli.OutputFailure{Err: flushed}

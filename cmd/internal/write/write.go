@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-go/holdfast/files"
 )
 
-// An order is what the flags of write say.
+// An order holds the flags of write.
 type order struct {
 	out              target
 	policy           holdfast.Policy

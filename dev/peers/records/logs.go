@@ -46,10 +46,10 @@ func logs() (all []*group) {
 	return all
 }
 
-// largeLogs is logs with records of a page, and without those that do not share syncs.
+// largeLogs is logs with records of a page, without the logs that do not share syncs.
 func largeLogs() (all []*group) {
 	for _, n := range []int{1, 8, 64, 512} {
-		// More bytes a trial slow the disk down for those that follow.
+		// More bytes a trial slow the disk down for the following trials.
 		w := work{goroutines: n, each: min(logEach[n]/2, 8_000/n), size: 4 * kib}
 		arms := append(holdfastLogs(),
 			&arm{Name: "pebble", Note: pebbleNote, Do: how{open: openPebble(1, false), read: pebbleRecords}},
@@ -193,7 +193,7 @@ func logRecords(dir string, _ work) iter.Seq2[[]byte, error] {
 	}
 }
 
-// groundBlock is what O_DIRECT wants: a multiple of every usual sector.
+// groundBlock is a block for O_DIRECT: a multiple of every usual sector.
 const groundBlock = 4096
 
 // openGround overwrites a file of zeros that was synced, and cuts it to length at the end.
