@@ -23,8 +23,8 @@ import (
 	"github.com/holdfast-go/holdfast/provetest"
 )
 
-// A way is one in which a store of one value makes it durable. open returns what puts the nth value, which is the last that is there
-// plus one, and what is to be closed.
+// A way is one in which a store of one value makes it durable. open returns the function that puts the nth value, which is the last
+// that is there plus one, and the closer.
 type way struct {
 	name string
 	// put returns how the store puts a value. A wrong store leaves out, or exchanges, what its kind needs.

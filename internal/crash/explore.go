@@ -12,11 +12,11 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// A Failure is a state that breaks a promise, with what it takes to judge it again.
+// A Failure is a state that breaks a promise, with everything needed to judge it again.
 type Failure struct {
 	Violation *Violation
 	State     State
-	Words     string        // what can be said about why
+	Words     string        // a guess at the cause
 	Log       *Log          // up to the state
 	Targets   []Target      `json:"-"` // of the log's workload
 	Loss      holdfast.Loss `json:"-"`
@@ -74,10 +74,10 @@ func (x *explorer) begin(l *Log) (*Checker, *disk) {
 	for d.position < l.Start {
 		x.step(c, d)
 	}
-	if l.Again { // what the first run left must stay
+	if l.Again { // the first run's records must stay
 		all, s := State{Crash: Power, Keep: len(d.pending)}, NewSurvivors(len(x.targets))
 		if d.survivors(&all, s); x.read != nil {
-			s, _ = x.read(d.tree(&all)) // what can't be read is nothing
+			s, _ = x.read(d.tree(&all)) // an unreadable file counts as empty
 		}
 		c.Inherit(s)
 	}
@@ -93,7 +93,7 @@ func (x *explorer) step(c *Checker, d *disk) {
 	}
 }
 
-// explore judges about so many states of a log, evenly over its positions. It ends with the
+// explore judges about this number of states of a log, evenly over its positions. It ends with the
 // first violation, if there is one.
 func (x *explorer) explore(l *Log, states int, seed uint64) (Tally, *Failure) {
 	c, d := x.begin(l)
@@ -110,7 +110,7 @@ func (x *explorer) explore(l *Log, states int, seed uint64) (Tally, *Failure) {
 	var failure *Failure
 	x.torn = x.torn[:0]
 	for failure == nil {
-		// What is read is judged at the end of the log however late it is: all has been acknowledged there.
+		// Read records are judged at the end of the log however late it is: all has been acknowledged there.
 		chosen := !slow || d.position == len(l.Entries) || (r.IntN(positions*statesRead) < states || x.starting(d.position) && r.IntN(3) == 0 || slices.Contains(x.leaps, d.position)) && !x.late()
 		// Acknowledgements follow each other without anything happening to the disk: the last
 		// demands the most.
@@ -184,7 +184,7 @@ func (x *explorer) judge(l *Log, s State) *Violation {
 	return x.judgeState(c, d, &s, NewSurvivors(len(x.targets)))
 }
 
-// Tree is what is there in the failing state.
+// Tree lists the files in the failing state.
 func (f *Failure) Tree() Tree {
 	d := newDisk(f.Log, nil)
 	for d.position < f.State.Position {

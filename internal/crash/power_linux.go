@@ -45,8 +45,8 @@ func (x *proving) byPower(ctx context.Context) error {
 	return nil
 }
 
-// livesAndCut traces some lives of the program on what is there, and explores the trace. It returns one of the states with the judge
-// that knows it.
+// livesAndCut traces some lives of the program on the present files, and explores the trace. It returns one of the states with the
+// judge that knows it.
 func (x *proving) livesAndCut(ctx context.Context, judge Judge, there Tree, cut int) (next Judge, left Tree, err error) {
 	err = x.inDirectory(func(dir string) error {
 		if err := there.Write(dir); err != nil {

@@ -21,11 +21,11 @@ import (
 	"github.com/holdfast-go/holdfast/internal/crash/syscallfault"
 )
 
-// A trace fills a log with what programs do to the files below a directory. It is told of each call before the call is made, and
-// looks at what the thread's call before it has done: so the log has each write, each change of names and each sync in their order.
+// A trace fills a log with programs' changes to the files below a directory. It is told of each call before the call is made, and
+// checks the effect of the thread's call before it: so the log has each write, each change of names and each sync in their order.
 // It reads what is there, so that writes through mapped memory and of io_uring are in it too, when a sync or the end finds them.
 //
-// What it can't see is a sync of io_uring or io_submit: a loss that such a one may have kept is not known. See unseen.
+// It can't see a sync of io_uring or io_submit: a loss that such a one may have kept is not known. See unseen.
 type trace struct {
 	dir     string
 	log     *Log
@@ -44,12 +44,12 @@ type trace struct {
 	err     error
 }
 
-// An effect is what a call changes.
+// An effect is a call's change.
 type effect struct {
 	names    string // the path of the directory whose names it changes; "." is any
 	file     uint64
 	from, to int64
-	durable  bool // what it writes is on the disk when it returns
+	durable  bool // its bytes are on the disk when it returns
 }
 
 type pin struct {
@@ -68,7 +68,7 @@ const (
 	largest    = 256 << 20
 )
 
-// newTrace begins with what is there, which is on the disk.
+// newTrace begins with the present files, which are on the disk.
 func newTrace(dir string, naming bool, printed func() int64) *trace {
 	t := &trace{dir: dir, log: &Log{Sector: 512, Naming: naming, Links: map[uint64]string{}}, printed: printed, numbers: map[uint64]uint64{}, last: Root, names: map[Edit]uint64{},
 		open: map[uint64]*os.File{}, effects: map[int]effect{}, unseen: map[string]bool{}}
@@ -107,7 +107,7 @@ func (t *trace) meet(c *syscallfault.Call) {
 	if called {
 		t.look(before)
 	}
-	if printed > t.noted || c.Kind == syscallfault.Sync { // what is acknowledged may be another thread's
+	if printed > t.noted || c.Kind == syscallfault.Sync { // the acknowledged write may be another thread's
 		for _, e := range t.effects {
 			t.look(e)
 		}
@@ -271,7 +271,7 @@ func (t *trace) followed(name string) string {
 	return name
 }
 
-// at is the number of what a path names, as far as it was seen.
+// at is the number of a path's inode, as far as it was seen.
 func (t *trace) at(name string) uint64 {
 	if name = t.inside(t.withoutLinks(name)); name == "." {
 		return Root
@@ -279,7 +279,8 @@ func (t *trace) at(name string) uint64 {
 	return lookUp(name, func(x Edit) uint64 { return t.names[x] })
 }
 
-// pin keeps the inode of what is about to lose its name. So no other file has its number as long as its name is in the log.
+// pin keeps the inode of a file that is about to lose its name. So no other file has its number as long as its name is
+// in the log.
 func (t *trace) pin(name string) {
 	f, err := os.OpenFile(name, unix.O_PATH|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -320,7 +321,7 @@ func (t *trace) look(e effect) {
 	}
 }
 
-// note logs that a program has printed so many bytes.
+// note logs that a program has printed n bytes.
 func (t *trace) note(printed int64) {
 	if printed > t.noted {
 		t.noted = printed
@@ -512,7 +513,7 @@ func (t *trace) renaming() bool {
 	return false
 }
 
-// compareEdits brings new names before those that go away.
+// compareEdits sorts new names before removed ones.
 func compareEdits(a, b Edit) int {
 	return cmp.Or(cmp.Compare(min(b.File, 1), min(a.File, 1)), cmp.Compare(a.File, b.File), cmp.Compare(a.Dir, b.Dir), strings.Compare(a.Name, b.Name))
 }
@@ -597,7 +598,7 @@ func (t *trace) sync(c *syscallfault.Call) {
 	t.add(e)
 }
 
-// killed logs what is there when the processes have ended, and what they have printed by then.
+// killed logs the files when the processes have ended, and their output by then.
 func (t *trace) killed() {
 	for _, e := range t.effects {
 		t.look(e)
