@@ -170,6 +170,7 @@ func (b *batch) end() {
 	b.started, b.idle, b.coming, b.ended = 0, 0, 0, false
 	p := &b.part
 	p.reset()
+	clear(p.given)
 	p.files, p.ctx, p.step.Disk, p.step.Names, p.failed = nil, nil, nil, nil, nil
 	if max(cap(p.written), cap(p.renames)) > mostKept {
 		p.written, p.renames, p.places, p.replaced = nil, nil, nil, nil

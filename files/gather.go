@@ -198,6 +198,9 @@ func (b *Batch) change(path, also string, op retry.Op, do func() error) error {
 		}
 		r := &replacement{pending: pending{result: s.result}, place: at, change: do, op: op}
 		r.File, r.Renames = at.file(s.syncMode), true
+		if op != opRemove {
+			r.base = s.name.base
+		}
 		if also != "" {
 			name, err := newName(also)
 			if err != nil {
@@ -236,6 +239,7 @@ func (b *Batch) inPlace(path string, op retry.Op, do func(s *fileWriter, at *pla
 		}
 		defer b.set.handles.End()
 		defer s.leaveDir()
+		s.name = name
 		s.tries, s.narrow, s.syncMode = b.set.tries(path), true, file
 		s.result.attempts = 1
 		if op, err := s.enterDir(name.dir); err != nil {

@@ -56,6 +56,17 @@ type Options struct {
 	// that another program is in the middle of counts as torn.
 	Lines bool
 
+	// Effort says what happens where the file system refuses what a call needs beside writing bytes.
+	// With [holdfast.Strict] that is an error. With [holdfast.Best] a call goes on:
+	//   - Replace leaves out permissions and attributes that a mount does not let it set
+	//     ([Result].Stripped);
+	//   - a name whose directory the file system does not sync is not durable, and no error
+	//     ([Result].NameUnsynced);
+	//   - Replace of a file that is a mount point, such as a container's single file, writes
+	//     in place what it can't rename ([Result].InPlace). A crash meanwhile may leave the file torn, and
+	//     beside it the whole new one, named NAME.holdfast-new.
+	Effort holdfast.Effort
+
 	// Retry says how often what may pass is tried again.
 	Retry Retry
 
@@ -108,6 +119,9 @@ const (
 // [Set] can work, or nil. It asks and changes nothing.
 func (o Options) Validate() error {
 	if err := o.Policy.Validate(); err != nil {
+		return fmt.Errorf("files: %w", err)
+	}
+	if err := o.Effort.Validate(); err != nil {
 		return fmt.Errorf("files: %w", err)
 	}
 	switch {
