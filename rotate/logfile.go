@@ -117,6 +117,7 @@ type logFile struct {
 	mu     sync.Mutex // guards the fields below: one write at a time
 	at     int64      // its size, if no other program changes it
 	looked time.Time
+	inLine bool // the last accepted byte is no line feed
 
 	// keep is set while its Writer is closed. Bytes that the disk refuses then go to rest, at most
 	// a Writer's memory, and are written before all others: the Writer loses nothing.
@@ -127,8 +128,8 @@ type logFile struct {
 // lookEvery bounds the time until a log in use notices that another program has moved it.
 const lookEvery = time.Second
 
-// openFile opens the log's file, or makes one that is like another.
-func openFile(d disk, names *durable.NameSyncs, path string, perm uint32, like *access) (*logFile, error) {
+// openFile opens the log's file, or makes one that is like another. If the log has lines, it ends a torn one.
+func openFile(d disk, names *durable.NameSyncs, path string, perm uint32, like *access, lines bool) (*logFile, error) {
 	p, err := findPlace(d, names, path)
 	if err != nil {
 		return nil, err
@@ -137,7 +138,7 @@ func openFile(d disk, names *durable.NameSyncs, path string, perm uint32, like *
 	if err := l.open(perm, like); err != nil {
 		return nil, errors.Join(err, l.discard())
 	}
-	if l.at > 0 && l.isTorn() {
+	if lines && l.at > 0 && l.isTorn() {
 		l.healed, l.rest = true, []byte{'\n'}
 	}
 	return l, nil
@@ -212,6 +213,13 @@ func (l *logFile) Write(p []byte) (n int, err error) {
 	}
 	if err = l.drainLocked(); err == nil {
 		n, err = l.putLocked(p)
+	}
+	if kept := err != nil && l.keep; n > 0 || kept && len(p) > 0 {
+		end := n
+		if kept {
+			end = len(p)
+		}
+		l.inLine = p[end-1] != '\n'
 	}
 	if err != nil && l.keep {
 		l.rest = append(l.rest, p[n:]...)
@@ -367,6 +375,12 @@ func (l *logFile) truncated() int64 {
 	cut := l.at - is.Size
 	l.like, l.at = is, is.Size
 	return cut
+}
+
+func (l *logFile) isInLine() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.inLine
 }
 
 func (l *logFile) setKeep(keep bool) {

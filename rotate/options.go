@@ -20,6 +20,11 @@ type Options struct {
 	// the records accepted while a rotation fails.
 	MaxSize holdfast.Size
 
+	// Records says that each Write is a record. Without it a record is a line: a rotation comes
+	// behind a Write that ends in a line feed, so a logger may write a line by several Writes. A
+	// line that goes on for 1 MiB or 1 min after the rotation was due is divided.
+	Records bool
+
 	// RotationInterval rotates at multiples of the interval since 1970 (UTC), at least 1s: 1h is
 	// each full hour. RotateAt rotates at times of day, such as "00:00", in [time.Local]. A time
 	// that the clock skips when it is set forward comes later that day by the same amount, and a
