@@ -32,7 +32,7 @@ var clock = time.Now
 
 // tendLocked starts the background work on backups, if an option asks for any.
 func (f *File) tendLocked() {
-	if o := f.options; o.Compress || o.MaxBackups > 0 || o.MaxAge > 0 || o.MaxTotal > 0 {
+	if f.options.Compress || f.options.limits() {
 		f.tendOnceLocked()
 	}
 }
@@ -63,17 +63,29 @@ func (f *File) tendOnceLocked() {
 // errStopped ends a compression because the log is closed.
 var errStopped = errors.New("the log is closed")
 
-// tend removes backups beyond the limits, and compresses the others.
-func (f *File) tend() {
+// prune removes backups beyond the limits. It is the work that Close does not leave to the next
+// Open: a program that lives shortly may have no time for it before.
+func (f *File) prune() {
+	if !f.options.limits() {
+		return
+	}
+	if p, _, ok := f.pruned(); ok {
+		f.disk.Close(p.dir) // nothing was written to it
+	}
+}
+
+// pruned removes backups beyond the limits. It returns all backups, without plain if they are
+// removed. The caller closes the directory of p if ok.
+func (f *File) pruned() (p place, all []*backup, ok bool) {
 	p, err := findPlace(f.disk, f.names, f.path)
-	var all []*backup
 	if err == nil {
-		defer f.disk.Close(p.dir) // nothing was written to it
-		all, err = f.backups(p)
+		if all, err = f.backups(p); err != nil {
+			f.disk.Close(p.dir) // nothing was written to it
+		}
 	}
 	if err != nil {
 		f.tendLater(&Error{Op: "remove", Path: f.path, Err: err})
-		return
+		return p, nil, false
 	}
 	f.over("compress", "remove")
 	o, total := f.options, int64(0)
@@ -97,6 +109,17 @@ func (f *File) tend() {
 			f.count(func(s *Stats) { s.Removed++ })
 		}
 	}
+	return p, all, true
+}
+
+// tend removes backups beyond the limits, and compresses the others.
+func (f *File) tend() {
+	p, all, ok := f.pruned()
+	if !ok {
+		return
+	}
+	defer f.disk.Close(p.dir) // nothing was written to it
+	o := f.options
 	for _, b := range slices.Backward(all) {
 		if b.plain == "" || !o.Compress && len(b.files) == 1 {
 			continue

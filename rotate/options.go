@@ -34,8 +34,8 @@ type Options struct {
 	RotateAt         []string
 
 	// MaxBackups is the most backups kept, MaxAge their greatest age, and MaxTotal the most bytes
-	// of all backups, without the log itself. The oldest are removed, after Open and after each
-	// rotation. The newest counts for MaxTotal when it is compressed. Setting the clock while the
+	// of all backups, without the log itself. The oldest are removed, after Open, after each
+	// rotation and in Close. The newest counts for MaxTotal when it is compressed. Setting the clock while the
 	// log is open does not change a backup's age.
 	MaxBackups int
 	MaxAge     time.Duration
@@ -121,6 +121,9 @@ func (o Options) validate() error {
 	}
 	return o.Policy.Validate()
 }
+
+// limits reports whether backups are to be removed.
+func (o *Options) limits() bool { return o.MaxBackups > 0 || o.MaxAge > 0 || o.MaxTotal > 0 }
 
 // timeOfDay parses a time such as 09:30 to minutes since midnight.
 func timeOfDay(text string) (minutes int, err error) {

@@ -374,7 +374,8 @@ func (f *File) over(ops ...string) {
 
 // Close flushes all accepted records, syncs them unless the policy is sync=never, and closes the
 // log. It returns the errors of these steps and a failed sync of an earlier file. It waits for the
-// background work, and leaves an unfinished compression to the next Open. A second Close waits for
+// background work, removes backups beyond the limits, and leaves an unfinished compression to the
+// next Open. A second Close waits for
 // the first and returns the same error.
 func (f *File) Close() error {
 	f.closeOnce.Do(func() {
@@ -386,6 +387,7 @@ func (f *File) Close() error {
 		f.closeErr = f.withUnsynced(errors.Join(f.settleLocked(c), c.Close()))
 		f.mu.Unlock()
 		f.background.Wait()
+		f.prune()
 	})
 	return f.closeErr
 }
