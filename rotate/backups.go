@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/sys"
@@ -97,14 +98,22 @@ func (f *File) pruned() (p place, all []*backup, ok bool) {
 			(o.MaxAge == 0 || b.age <= o.MaxAge) {
 			continue
 		}
-		b.plain = ""
 		err := error(nil)
+		kept := false
 		for _, name := range b.files {
+			if keep := o.Keep; keep != nil && keep(p.of(name)) {
+				kept = true
+				continue
+			}
 			if failed := f.disk.Remove(p.dir, name); failed != nil && !errors.Is(failed, fs.ErrNotExist) {
 				err = failed
 				f.tendLater(&Error{Op: "remove", Path: name.String(), Err: err})
 			}
 		}
+		if kept {
+			continue
+		}
+		b.plain = ""
 		if err == nil {
 			f.count(func(s *Stats) { s.Removed++ })
 		}
@@ -268,7 +277,8 @@ func (f *File) compress(p place, b *backup) (err error) {
 	if err != nil {
 		return err
 	}
-	defer f.disk.Close(from)
+	closeFrom := sync.OnceFunc(func() { f.disk.Close(from) })
+	defer closeFrom()
 	is, err := accessOf(f.disk, from)
 	if err != nil {
 		return err
@@ -293,6 +303,7 @@ func (f *File) compress(p place, b *backup) (err error) {
 		err = f.disk.Sync(to.fd)
 	}
 	err = cmp.Or(err, f.disk.Close(to.fd))
+	closeFrom() // Windows removes no open file
 	since := f.names.Losses(p.key)
 	if err == nil {
 		err = f.disk.Rename(p.dir, part, whole)
@@ -304,7 +315,14 @@ func (f *File) compress(p place, b *backup) (err error) {
 	if err := p.syncDir(since); err != nil {
 		return err
 	}
-	return f.disk.Remove(p.dir, b.plain)
+	if err := f.disk.Remove(p.dir, b.plain); err != nil {
+		return err
+	}
+	if call := f.options.Compressed; call != nil {
+		plain, compressed := p.of(b.plain), p.of(whole)
+		f.after(func() error { return call(plain, compressed) })
+	}
+	return nil
 }
 
 // packChunk is the number of bytes compressed between two checks for a closed log.

@@ -20,7 +20,7 @@ func (f *File) startLocked(l *logFile, past stats.Counts) {
 	f.count(func(s *Stats) {
 		past.NotFlushed, past.NotDurable = 0, 0 // the logFile keeps the bytes that could not be written
 		s.merge(past)
-		c := &current{Writer: w, file: l, base: l.at + int64(len(l.rest))}
+		c := &current{Writer: w, file: l, base: l.at + int64(len(l.rest)-l.header)}
 		w.OnError(func(err error) { f.onWriterError(c, err) })
 		f.current.Store(c)
 		if l.healed {
@@ -124,7 +124,7 @@ func (f *File) reopenLocked(old *logFile) (*logFile, error) {
 			return nil, err
 		}
 	}
-	l, err := openFile(f.disk, f.names, f.path, 0, &old.like, !f.options.Records)
+	l, err := openFile(f.disk, f.names, f.path, 0, &old.like, &f.options)
 	if err == nil {
 		f.count(func(s *Stats) { s.Reopens++ })
 		f.tendLocked()
@@ -155,7 +155,7 @@ func (f *File) renameLocked(old *logFile) (*logFile, error) {
 		err = old.syncDir(since)
 	}
 	if err == nil {
-		l, err = openFile(f.disk, f.names, f.path, 0, &old.like, !f.options.Records)
+		l, err = openFile(f.disk, f.names, f.path, 0, &old.like, &f.options)
 	}
 	if err != nil {
 		// If this fails too, the path has no file: then the next try makes one.
@@ -166,6 +166,10 @@ func (f *File) renameLocked(old *logFile) (*logFile, error) {
 	}
 	f.last = at
 	f.count(func(s *Stats) { s.Rotations++ })
+	if call := f.options.Rotated; call != nil {
+		path, backup := old.of(old.base), old.of(name)
+		f.after(func() error { return call(path, backup) })
+	}
 	f.tendLocked()
 	return l, nil
 }

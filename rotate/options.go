@@ -49,6 +49,23 @@ type Options struct {
 	// compressed by gzip count too, backups in a third format do not.
 	Compressor Compressor
 
+	// Header is written before the first record of each new file. A file that has no record has no
+	// header.
+	Header []byte
+
+	// Rotated is called after a rotation: the file at path is the backup from now on. Compressed is
+	// called after a compression has replaced a backup. They are called in the order of the events,
+	// one call at a time, in a goroutine of their own, without a lock: a slow call delays no Write.
+	// OnError reports an error that they return. Close waits for the calls, so they must not call
+	// it.
+	Rotated    func(path, backup string) error
+	Compressed func(backup, compressed string) error
+
+	// Keep is called before a backup beyond the limits is removed, with each of its files, and not
+	// twice at the same time. If it returns true the file stays; it is asked again the next time.
+	// Close may call it: it must not call Close.
+	Keep func(backup string) bool
+
 	// Perm is the permissions of the first file, before umask; 0 is 0666. A new file gets the
 	// permissions and the access control list of the file before it, and its owner and group if the
 	// system permits it. No user may use the new file who could not use the one before.

@@ -84,6 +84,7 @@ type File struct {
 	stats    Stats             // the Counts of closed Writers only
 	unsynced error             // the first failed sync: records may be lost
 	troubles map[string]*Error // by Op, the failures that still hold
+	hooks    errorqueue.Queue[func() error]
 	failures errorqueue.Queue[*Error]
 }
 
@@ -115,6 +116,7 @@ func open(d disk, path string, o Options, closesFirst bool) (*File, error) {
 	}
 	f := &File{disk: d, names: durable.NameSyncsOf(d), path: path, options: o, opened: time.Now(), enqueue: -1, closesFirst: closesFirst, stop: make(chan struct{}), troubles: map[string]*Error{}}
 	f.failures.To(o.OnError)
+	f.hooks.To(f.hook)
 	if !o.Policy.Sync.Waits() {
 		f.enqueue = int(o.Policy.Buffer)
 	}
@@ -122,7 +124,7 @@ func open(d disk, path string, o Options, closesFirst bool) (*File, error) {
 	if perm == 0 {
 		perm = 0o666
 	}
-	l, err := openFile(d, f.names, path, perm, nil, !o.Records)
+	l, err := openFile(d, f.names, path, perm, nil, &o)
 	if err != nil {
 		return nil, fmt.Errorf("holdfast: open %s: %w", path, err)
 	}
@@ -428,6 +430,22 @@ const (
 	firstPause   = time.Second
 	longestPause = time.Minute
 )
+
+// after queues a call of the program's after an event. The caller is a goroutine of the
+// background, or the log is not closed.
+func (f *File) after(call func() error) {
+	f.background.Add(1)
+	f.hooks.Add(call)
+}
+
+func (f *File) hook(call func() error) {
+	defer f.background.Done() // also if it ends the goroutine
+	if err := call(); err != nil {
+		f.note(&Error{Op: "hook", Path: f.path, Err: err})
+		return
+	}
+	f.over("hook")
+}
 
 // attendLocked exchanges the file if the log needs another one. It notes and returns a failure.
 func (f *File) attendLocked() (err error) {
