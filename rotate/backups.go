@@ -256,7 +256,7 @@ func (f *File) passLocked(all []*backup) {
 // its name is in the future. From then on a monotonic clock counts, which setting the time does not
 // change.
 func (f *File) agesLocked(all []*backup) {
-	now, ran, made := clock(), time.Since(f.opened), map[time.Time]time.Duration{}
+	now, ran, made := f.options.wall(clock()), time.Since(f.opened), map[time.Time]time.Duration{}
 	for _, b := range all {
 		since, known := f.made[b.at]
 		if !known {

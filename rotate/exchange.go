@@ -175,7 +175,7 @@ func (f *File) renameLocked(old *logFile) (*logFile, error) {
 }
 
 const (
-	// stamp is the UTC time in a backup's name. It is lumberjack's format, so that its backups
+	// stamp is the time in a backup's name. It is lumberjack's format, so that its backups
 	// count too. The order of the names is the order of the rotations.
 	stamp  = "2006-01-02T15-04-05.000"
 	packed = ".gz"
@@ -213,7 +213,7 @@ func (f *File) backupName(l *logFile) (name sys.Name, at time.Time, err error) {
 		f.passLocked(all)
 	}
 	before, behind := parts(l.base)
-	for at = clock().UTC().Truncate(time.Millisecond); ; at = at.Add(time.Millisecond) {
+	for at = f.options.wall(clock()).Truncate(time.Millisecond); ; at = at.Add(time.Millisecond) {
 		if !at.After(f.last) {
 			at = f.last.Add(time.Millisecond)
 		}

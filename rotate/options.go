@@ -25,13 +25,19 @@ type Options struct {
 	// line that goes on for 1 MiB or 1 min after the rotation was due is divided.
 	Records bool
 
-	// RotationInterval rotates at multiples of the interval since 1970 (UTC), at least 1s: 1h is
+	// RotationInterval rotates at multiples of the interval since 1970 (UTC, see LocalTime), at least 1s: 1h is
 	// each full hour. RotateAt rotates at times of day, such as "00:00", in [time.Local]. A time
 	// that the clock skips when it is set forward comes later that day by the same amount, and a
 	// time that comes twice counts once. A time that passed while no process had the log open
 	// counts at Open. An empty file is not rotated.
 	RotationInterval time.Duration
 	RotateAt         []string
+
+	// LocalTime has the times in backups' names, and the multiples of RotationInterval, in
+	// [time.Local] and not in UTC: 24h is each local midnight. Keep it as it is for a log: the ages
+	// and the order of backups with the other times are wrong by the difference. The hour that
+	// comes twice when the clock is set back has its names after the first one's.
+	LocalTime bool
 
 	// MaxBackups is the most backups kept, MaxAge their greatest age, and MaxTotal the most bytes
 	// of all backups, without the log itself. The oldest are removed, after Open, after each
@@ -153,6 +159,16 @@ func timeOfDay(text string) (minutes int, err error) {
 	return int(h)*60 + int(m), nil
 }
 
+// wall returns the time that names have: what a clock in UTC, or the local clock, shows, as a time
+// in UTC.
+func (o *Options) wall(t time.Time) time.Time {
+	if o.LocalTime {
+		_, east := t.Local().Zone()
+		t = t.Add(time.Duration(east) * time.Second)
+	}
+	return t.UTC()
+}
+
 // due returns the first time of a rotation after a given time, or the zero Time.
 func (o Options) due(after time.Time) (first time.Time) {
 	earlier := func(at time.Time) {
@@ -161,8 +177,17 @@ func (o Options) due(after time.Time) (first time.Time) {
 		}
 	}
 	if every := o.RotationInterval; every > 0 {
-		since := time.Duration(after.UnixNano()) // of 1970: Truncate counts from year 1
-		earlier(after.Add(every - since%every))
+		wall := o.wall(after)
+		since := time.Duration(wall.UnixNano()) // of 1970: Truncate counts from year 1
+		at := after.Add(every - since%every)
+		if o.LocalTime { // the clock may be set before that
+			w := wall.Add(every - since%every)
+			local := time.Date(w.Year(), w.Month(), w.Day(), w.Hour(), w.Minute(), w.Second(), w.Nanosecond(), time.Local)
+			if local.After(after) {
+				at = local
+			}
+		}
+		earlier(at)
 	}
 	year, month, day := after.Local().Date()
 	for _, text := range o.RotateAt {

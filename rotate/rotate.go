@@ -11,7 +11,7 @@
 // has a table for users of lumberjack and timberjack.
 //
 // Backups are in the log's directory. A backup of app.log is app-2006-01-02T15-04-05.000.log, with
-// the time of its rotation in UTC, and .gz at the end when it is compressed.
+// the time of its rotation in UTC (see [Options.LocalTime]), and .gz at the end when it is compressed.
 package rotate
 
 import (
