@@ -2,7 +2,7 @@
 // survive.
 //
 // What it can't see: faults that no crash shows; what a drive loses that reports a flush too early;
-// what code keeps by io_uring or io_submit, where a loss is skipped as not known; symbolic links, owners,
+// what code keeps by io_uring or io_submit, where a loss is skipped as not known; owners,
 // permissions and times; an fsync of a new file keeps its name here too, as on ext4, xfs and btrfs, so that only a
 // missing sync of a directory behind a rename or a link is found; and what takes longer than Time.
 //

@@ -78,7 +78,7 @@ func TestAFileWhoseSyncFailedIsNeverAcknowledged(t *testing.T) {
 }
 
 // TestWhatACloseKeptIsWrittenFirst: on Windows a log's file is closed to be renamed, and then the rename and the opening are
-// refused. What is accepted meanwhile is written when the path can be opened again, on a line of its own.
+// refused. Records accepted meanwhile are written when the path can be opened again, each on a line of its own.
 func TestWhatACloseKeptIsWrittenFirst(t *testing.T) {
 	for _, end := range []func(f *File) error{(*File).Sync, (*File).Close} {
 		synctest.Test(t, func(t *testing.T) {
@@ -538,7 +538,7 @@ func TestASyncNoticesThatTheLogIsMoved(t *testing.T) {
 	})
 }
 
-// TestTheTimeIsBeforeTheLastDot of a backup's name, as in those of lumberjack.
+// TestTheTimeIsBeforeTheLastDot of a backup's name, as in lumberjack's.
 func TestTheTimeIsBeforeTheLastDot(t *testing.T) {
 	for _, c := range []struct{ name, before, behind string }{{"app.v1.log", "app.v1-", ".log"}, {"app", "app-", ""}, {".log", "-", ".log"}} {
 		if before, behind := parts(sys.Name(c.name + "\x00")); before != c.before || behind != c.behind {

@@ -361,7 +361,9 @@ func (w *walk) segment(s *found, limit uint64, last bool) (err error) {
 			low = max(low, said)
 			w.low = max(w.low, low)
 		} else {
-			w.state.places.add(s.segment, w.state.places.note(s.segment, nil, f.index, s.end), w.state.live)
+			if new := w.state.places.note(s.segment, nil, f.index, s.end); len(new) > 0 {
+				w.state.places.add(s.segment, new, w.state.live)
+			}
 		}
 		for r := range f.records() {
 			if r.Index < max(w.low, w.from) || r.Index >= limit {

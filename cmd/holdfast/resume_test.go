@@ -292,7 +292,7 @@ func TestResumeRefusesARunThatGoesOn(t *testing.T) {
 }
 
 // TestEveryCutOfARealFile cuts a file of the command at every byte of its header and of its last
-// two lines. It also cuts beside the ends of the others. What is whole is read as it was, and
+// two lines. It also cuts beside the ends of the others. Whole records are read as they were, and
 // nothing else is. TestEveryPrefixIsReadable cuts a file of each kind of line at every byte.
 func TestEveryCutOfARealFile(t *testing.T) {
 	if testing.Short() {
@@ -338,8 +338,8 @@ func TestEveryCutOfARealFile(t *testing.T) {
 	}
 }
 
-// TestResumeAfterCuts lets the command go on with files that are cut, or end in
-// what a power cut leaves.
+// TestResumeAfterCuts lets the command go on with files that are cut, or end in a power cut's
+// garbage.
 func TestResumeAfterCuts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs whole benches in child processes; not with -short")

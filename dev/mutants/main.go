@@ -117,9 +117,9 @@ func run(out io.Writer, root, dir string, n int, seed uint64, pattern string) (o
 // A mutant is a fault.
 type mutant struct {
 	name  string   // ROOM/NAME
-	what  string   // what it breaks
+	what  string   // the behaviour it breaks
 	pkg   string   // the directory of the tests, from the root: ./wal
-	tests string   // a pattern of those that run first, or empty
+	tests string   // a pattern of the tests that run first, or empty
 	files []string // that it changes, from the root
 	file  string   // of the patch
 }
@@ -185,7 +185,7 @@ func (p planter) patched(m mutant) (overlay string, err error) {
 	return overlay, os.WriteFile(overlay, text, 0o644)
 }
 
-// plant runs the tests with a fault, first those that know its code, and returns what saw it.
+// plant runs the tests with a fault, first the tests that know its code, and returns the test that failed.
 func (p planter) plant(m mutant) (by string, err error) {
 	overlay, err := p.patched(m)
 	if err != nil {
@@ -195,7 +195,7 @@ func (p planter) plant(m mutant) (by string, err error) {
 		return "", fmt.Errorf("it can't be built: %s", out)
 	}
 	if m.tests != "" {
-		// What stops file systems, or makes each kind, runs only with all.
+		// Tests that stop file systems, or make each kind, run only with all.
 		if by, err = p.fails(m, overlay, "-timeout", "2m", "-run", m.tests, "-skip", "StopOf|EachFileSystem"); by != "" || err != nil {
 			return by, err
 		}

@@ -57,8 +57,8 @@ func With(chosen ...*crash.Workload) []*crash.Workload {
 // Find returns the workload of a name, or nil.
 func Find(name string) *crash.Workload { return crash.Find(workloads(), name) }
 
-// onlyAcknowledged is the loss of a workload that keeps nothing in memory when a call returns. What a power cut
-// may take is said by what the workload acknowledges as durable.
+// onlyAcknowledged is the loss of a workload that keeps nothing in memory when a call returns. The records that
+// the workload acknowledges as durable bound a power cut's loss.
 func onlyAcknowledged(holdfast.Policy) holdfast.Loss {
 	return holdfast.Loss{Power: holdfast.Bound{Bytes: holdfast.Unlimited, Time: holdfast.Unlimited}}
 }

@@ -115,7 +115,7 @@ func useLog(r *crash.Run, made, targets int) (_ int, err error) {
 	if !waits {
 		return made, nil
 	}
-	// What no target has is removed again: the next Open must not find it.
+	// Records that no target has are removed again: the next Open must not find them.
 	last, err := l.Append(crash.Record{ID: uint32(targets)}.Append(nil))
 	if err == nil {
 		err = l.TruncateAfter(last - 1)

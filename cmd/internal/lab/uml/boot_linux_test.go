@@ -60,7 +60,7 @@ func host(dir string) error {
 	return k.Run(context.Background(), Guest{Command: guestWord, Share: dir, Task: chore, Console: func(line string) { fmt.Println(line) }})
 }
 
-// A chore is what a guest of a test does.
+// A chore is the task of a test's guest.
 type chore struct {
 	Kinds []string // write a file on each, in the image of its name
 	Does  string
