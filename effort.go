@@ -27,6 +27,22 @@ func (e Effort) String() string {
 	return fmt.Sprintf("Effort(%d)", int(e))
 }
 
+// MarshalText returns the name.
+func (e Effort) MarshalText() ([]byte, error) { return []byte(e.String()), e.Validate() }
+
+// UnmarshalText reads strict or best.
+func (e *Effort) UnmarshalText(text []byte) error {
+	switch string(text) {
+	case "strict":
+		*e = Strict
+	case "best":
+		*e = Best
+	default:
+		return fmt.Errorf("%.60q is no effort; use strict or best", text)
+	}
+	return nil
+}
+
 // Validate returns nil, or an error that names the value.
 func (e Effort) Validate() error {
 	if e != Strict && e != Best {

@@ -99,7 +99,12 @@ func TestWhatACloseKeptIsWrittenFirst(t *testing.T) {
 			}
 			d.Add(fault.DiskFault{Op: fault.DiskRename, Err: syscall.EACCES, Times: 1})
 			d.Add(fault.DiskFault{Op: fault.DiskOpen, Path: "app.log", Err: syscall.EMFILE, Times: 1})
-			if err := f.Rotate(); !errors.Is(err, syscall.EACCES) {
+			if err := f.Rotate(); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(lineWait) // the line does not end
+			synctest.Wait()
+			if err := f.Err(); !errors.Is(err, syscall.EACCES) {
 				t.Fatal(err)
 			}
 			write("kept\n")
@@ -372,7 +377,7 @@ func TestAFailedSyncOfANewFileCountsAgainstItsNeighbour(t *testing.T) {
 	d, names := newMemory(t), &durable.NameSyncs{} // on a real disk all logs share them
 	var logs []*logFile
 	for _, path := range []string{"/log/app.log", "/log/neighbour.log"} {
-		l, err := openFile(d, names, path, 0o600, nil)
+		l, err := openFile(d, names, path, 0o600, nil, &Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -70,7 +70,7 @@ func (h *header) encode() []byte {
 	return b
 }
 
-// page is the first page of a new segment. It leaves nothing of what a recycled file had there.
+// page is the first page of a new segment. It leaves nothing of a recycled file's old bytes there.
 func (h *header) page() []byte {
 	b := make([]byte, headerSize)
 	copy(b, h.encode())
@@ -78,7 +78,7 @@ func (h *header) page() []byte {
 	return b
 }
 
-// A note is what Close writes beside the header: the last frames and their mark may be lost
+// A note is written by Close beside the header: the last frames and their mark may be lost
 // together, with one block of the disk.
 type note struct {
 	durable uint32 // the segment was durable up to here when the note was written

@@ -620,7 +620,7 @@ func TestReadmeShowsBench(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	form := func(text string) string { // the heads, the policies, and the lines below. The order of what loses the same depends on the run
+	form := func(text string) string { // the heads, the policies, and the lines below. The order of policies with the same loss depends on the run
 		table, below, _ := strings.Cut(text, "\n\n")
 		names := regexp.MustCompile(`(?m)^[> ] (\S+)`).FindAllString(table, -1)
 		for i := range names {
@@ -634,7 +634,7 @@ func TestReadmeShowsBench(t *testing.T) {
 	}
 }
 
-// benchShown returns what README.md shows of what bench or report has printed: the table, without the notes
+// benchShown returns README.md's part of the output of bench or report: the table, without the notes
 // below it, and the policy to use with its line of Go; what it costs and loses is in its row.
 func benchShown(out []byte) string {
 	_, table, _ := strings.Cut(string(out), "\n\n")

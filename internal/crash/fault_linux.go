@@ -93,7 +93,7 @@ func injections(counts map[syscallfault.Kind]int, r *rand.Rand) (all []injection
 		if n == 0 {
 			continue
 		}
-		places := []int{1, 2, (n + 1) / 2, n, 1 + r.IntN(n)}
+		places := []int{1, 2, (n + 1) / 2, max(1, n-1), n, 1 + r.IntN(n)}
 		slices.Sort(places)
 		for _, nth := range slices.Compact(places) {
 			if nth > n {
@@ -126,6 +126,10 @@ func injections(counts map[syscallfault.Kind]int, r *rand.Rand) (all []injection
 			turns[in]++
 		} else if in.kind == syscallfault.Sync {
 			turns[in] = sorts[sort]
+		}
+		// The last sync is Close's, whose nil is an acknowledgement. A run may have one more or less.
+		if n := counts[syscallfault.Sync]; in.kind == syscallfault.Sync && in.errno == unix.EIO && (in.nth == n && !in.always || in.nth == n-1 && in.always) {
+			turns[in] = -1
 		}
 		sorts[sort]++
 	}
@@ -288,7 +292,7 @@ func (v *Verdict) faultChain(ctx context.Context, w *Workload, o Options, seed u
 		if stays := in != nil && in.kind == syscallfault.Unlink; violation == nil && (number > 0 || !stays) {
 			violation = w.Leaves(before, stays)
 		}
-		if crash == Power { // what it took is not what the end of a process may take
+		if crash == Power { // its loss is not the allowed loss of a process's end
 			c.Tally.Most, c.Tally.Sum = Extent{}, Extent{}
 		}
 		v.Tally.Add(c.Tally)

@@ -395,8 +395,8 @@ func (w *Workload) record(p holdfast.Policy, seed uint64, how Recording) (*Log, 
 	return l, err
 }
 
-// lateness watches how late this machine wakes a goroutine up. What it returns ends that, and says by how much a program that does what
-// it must may be late: much more than what was seen.
+// lateness watches how late this machine wakes a goroutine up. The function it returns ends that, and returns the delay allowed to a
+// correct program: much more than the observed one.
 func lateness() func() time.Duration {
 	const nap, least, times = time.Millisecond, 5 * time.Millisecond, 4
 	stop, most := make(chan bool), make(chan time.Duration)

@@ -30,6 +30,9 @@ type Disk struct {
 	refused map[string]int
 }
 
+// newSuffix is of the name that files.Replace gives a new file that can't take the old one's place.
+const newSuffix = ".holdfast-new"
+
 // Refused returns how often a call was refused.
 func (d *Disk) Refused(call string) int {
 	d.mu.Lock()
@@ -100,6 +103,11 @@ func (d *Disk) Stat(dir int, name sys.Name) (sys.Stat, error) {
 func (d *Disk) Rename(dir int, from, to sys.Name) error {
 	if err := d.refuses(dir, "Rename"); err != nil {
 		return err
+	}
+	if !strings.HasSuffix(to.String(), newSuffix) { // nothing is mounted on that
+		if err := d.refuses(dir, "RenameOver"); err != nil {
+			return err
+		}
 	}
 	return d.Disk.Rename(dir, d.as(dir, from), d.as(dir, to))
 }

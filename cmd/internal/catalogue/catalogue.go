@@ -25,9 +25,11 @@ var workloads = sync.OnceValue(func() []*crash.Workload {
 		},
 		controls(),
 		[]*crash.Workload{
+			batches(),
 			copying("copy-atomic", "filecopy.File, atomic", 1, 300<<10, filecopy.Options{Atomic: true}),
 			copying("copy-tree", "filecopy.All of 6 files", 6, 60<<10, filecopy.Options{}),
 			copying("copy-resume", "filecopy.File of 8 MiB, which goes on after a kill", 1, 8<<20, filecopy.Options{Resume: true, Method: filecopy.ReadWrite}),
+			pendingFiles(),
 			replaceEach(),
 			appendReplaced(),
 			rotated(),

@@ -83,7 +83,7 @@ func (w Wish) Outline(c study.Choice) ([]result.Cell, result.Plan) {
 type Place interface {
 	// Names are its file systems' names.
 	Names() string
-	// Described are its file systems as the results have them; none is that of the directory.
+	// Described are its file systems as the results have them; none is the directory's.
 	Described(host []machine.Fact) []result.FileSystem
 	// Missing lists the wanted file systems that can't be had.
 	Missing() []result.Missing

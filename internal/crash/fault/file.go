@@ -9,10 +9,10 @@
 //
 // It knows nothing of its users. It is for tests and for proofs only.
 //
-// Start with [New], [NewDisk] or [NewSource]. [File.ProcessCrash] and [File.PowerCut], or those of
-// a Disk, return what a crash at this moment leaves. [File.Calls] and [File.Violations] return how
-// it was used. Everything is a function of the faults, the calls and the seed of the random source.
-// It reads the time with time.Now and waits with time.Sleep, so that under testing/synctest a delay
+// Start with [New], [NewDisk] or [NewSource]. [File.ProcessCrash] and [File.PowerCut], or a Disk's,
+// return the state after a crash at this moment. [File.Calls] and [File.Violations] return how it
+// was used. Everything is a function of the faults, the calls and the seed of the random source. It
+// reads the time with time.Now and waits with time.Sleep, so that under testing/synctest a delay
 // costs nothing.
 package fault
 

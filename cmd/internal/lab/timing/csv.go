@@ -147,7 +147,7 @@ type RowError struct {
 	Name  string // the file's
 	Line  int    // from 1
 	Value string
-	Err   error // what it should be
+	Err   error // the expected value
 }
 
 func (e *RowError) Error() string {

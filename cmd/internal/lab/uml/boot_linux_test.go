@@ -64,7 +64,7 @@ func host(dir string) error {
 type chore struct {
 	Kinds []string // write a file on each, in the image of its name
 	Does  string
-	Shell string // what tools runs
+	Shell string // the programs that tools runs
 }
 
 // echoes is how often a guest of a test sends back its input.
