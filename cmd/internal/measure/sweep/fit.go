@@ -271,8 +271,12 @@ func most(g *trial.WorkDir, c study.Choice, loads []Workload) int64 {
 	each, all := int64(0), runBytes(c, loads) // each: bytes that a round writes for one of each trial
 	for _, w := range long {
 		if !w.Empty {
-			size := w.paced(1).Records * w.RecordBytes
-			all -= (size + trial.PreparedBytes(size)) * int64(2*min(pacedTrials(c, long), mostPaced)+1)
+			n := min(pacedTrials(c, long), mostPaced)
+			if w.Short != "" {
+				n = longTrials
+			}
+			size := w.paced(1, 1).Records * w.RecordBytes
+			all -= (size + trial.PreparedBytes(size)) * int64(2*n+1)
 		}
 	}
 	for _, w := range bursts {
@@ -347,12 +351,9 @@ func (f fitting) alone(i int, t time.Duration) int64 {
 // before there are more than leastPaced trials.
 func (f fitting) beside(long []Workload, n int, budget time.Duration) (fit fitting, every int) {
 	n = min(n, mostPaced)
-	one := time.Duration(0)
-	for _, w := range long {
-		one += w.Length + pacedFixed
-	}
+	one, once := pacedTime(long)
 	for {
-		fit = f.into(max(0, budget-time.Duration(n)*one))
+		fit = f.into(max(0, budget-once-time.Duration(n)*one))
 		if len(long) == 0 || n <= leastPaced || fit.fixed || fit.rounds >= fit.verdictRounds() {
 			break
 		}
