@@ -15,7 +15,7 @@ import (
 //
 // All trials that are compared have one length: the first Writes to a file take longer, and a short trial has more of them.
 // A policy with a longer period than longestShort has a stand-in with the same buffer and periods of shortPeriod. More
-// syncs don't cost a writer less, so the stand-in's cost bounds its own, and longTrials of its own length show that its
+// syncs don't cost a writer less, so the stand-in's cost bounds its own, and fewLong trials of its own length show that its
 // period falls due, how long its syncs take, and that it does not cost more.
 const (
 	pacedRate  = 50_000  // records a second
@@ -24,20 +24,20 @@ const (
 	pacedMargin  = 200 * time.Millisecond // after the third period, for its sync
 	shortPeriod  = 100 * time.Millisecond // of a stand-in
 	longestShort = 250 * time.Millisecond // the longest period of a policy without a stand-in
-	longTrials   = 2
+	fewLong      = 2
 	pacedSettle  = 150 * time.Millisecond // of each paced trial, at its beginning: its times are not compared
 	pacedFixed   = 50 * time.Millisecond  // about what comes before and after such a trial
 
 	// Paced trials may take pacedShare of the time, in percent. A policy for which there
 	// is no time for leastPaced trials has none.
-	pacedShare = 50
+	pacedShare = 52
 	leastPaced = 4
 )
 
 // paced returns the workloads in which the periods of the policies fall due, under the load
 // with the fewest writers. They are each policy with a period for which there is time, its stand-in, and
 // its control, which never syncs and has the same buffer. One control comes again, and one
-// workload writes nothing.
+// workload writes nothing; a quick run has neither, and one trial in place of fewLong.
 func paced(c study.Choice, loads []Workload) []Workload {
 	if len(loads) == 0 {
 		return nil
@@ -56,7 +56,7 @@ func paced(c study.Choice, loads []Workload) []Workload {
 	}
 	slices.SortStableFunc(periodic, func(a, b Workload) int { return cmp.Compare(a.Length, b.Length) })
 	for ; len(periodic) > 0; periodic = periodic[:len(periodic)-1] {
-		all := withControls(base, periodic)
+		all := withControls(base, periodic, c.Preset.Name == study.PresetQuick)
 		if pacedTrials(c, all) >= leastPaced {
 			return all
 		}
@@ -64,7 +64,7 @@ func paced(c study.Choice, loads []Workload) []Workload {
 	return nil
 }
 
-func withControls(base Workload, periodic []Workload) []Workload {
+func withControls(base Workload, periodic []Workload, quick bool) []Workload {
 	var short, long []Workload
 	for _, w := range periodic {
 		if w.period() <= longestShort {
@@ -77,7 +77,9 @@ func withControls(base Workload, periodic []Workload) []Workload {
 			if at := slices.IndexFunc(short, func(s Workload) bool { return s.Policy == in.Policy }); at < 0 {
 				short = append(short, in)
 			}
-			w.Short = in.Name()
+			if w.Short, w.Few = in.Name(), fewLong; quick {
+				w.Few = 1
+			}
 			long = append(long, w)
 		}
 	}
@@ -94,9 +96,13 @@ func withControls(base Workload, periodic []Workload) []Workload {
 			all = append(all, control)
 		}
 	}
+	all = slices.Concat(all, short, long)
+	if quick {
+		return all
+	}
 	twin, empty := all[0], base
 	twin.Twin, empty.Empty, empty.Cache = true, true, ""
-	return append(slices.Concat(all, short, long), twin, empty)
+	return append(all, twin, empty)
 }
 
 // period is the longest one of the workload's policy.
@@ -112,8 +118,8 @@ func (w Workload) standIn() Workload {
 // pacedTime is how long one trial of each workload takes, of those that have many, and all trials of those that have few.
 func pacedTime(all []Workload) (one, once time.Duration) {
 	for _, w := range all {
-		if w.Short != "" {
-			once += longTrials * (w.Length + pacedFixed)
+		if w.Few > 0 {
+			once += time.Duration(w.Few) * (w.Length + pacedFixed)
 			continue
 		}
 		one += w.Length + pacedFixed

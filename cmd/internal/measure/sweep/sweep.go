@@ -39,7 +39,8 @@ type Workload struct {
 
 	Length time.Duration // of a trial of a paced workload; 0 is none
 
-	Short   string // of a paced workload with few trials: the name of the one that bounds its cost, see [result.Cell.Short]
+	Few     int    // a paced workload has so many trials in all; 0: as many as the others
+	Short   string // of one with few: the name of the one that bounds its cost, see [result.Cell.Short]
 	StandIn bool   // this one only bounds the cost of another
 
 	Turns int // of a trial; 0 is none
@@ -140,12 +141,12 @@ func apart(loads []Workload) (bursts, long []Workload) {
 	return bursts, long
 }
 
-// paced is the cell of a paced workload, which runs in one of so many rounds; one whose cost another bounds runs longTrials times.
+// paced is the cell of a paced workload, which runs in one of so many rounds; one with few trials has these.
 func (w Workload) paced(rounds, every int) result.Cell {
 	records := int64(math.Ceil(w.Rate * w.Length.Seconds()))
 	cell := w.cell(max(1, records/int64(w.Writers)) * int64(w.Writers))
-	if cell.Every = every; w.Short != "" {
-		cell.Every = max(every, (rounds+longTrials-1)/longTrials)
+	if cell.Every = every; w.Few > 0 {
+		cell.Every = max(every, (rounds+w.Few-1)/w.Few)
 	}
 	return cell
 }

@@ -31,7 +31,7 @@ func TestPolicyStudyHasEveryCellAndItsTwins(t *testing.T) {
 		}
 	}
 	check(study.Choice{Preset: study.Default()}, 9*2+2+2+5, 3, 5)
-	check(study.Choice{Preset: study.Quick()}, 9*2+2+2, 2, 0)
+	check(study.Choice{Preset: study.Quick()}, 9*2+2+2+3, 2, 3)
 	check(study.Choice{Preset: study.Full()}, 9*2*3+2+6+5, 3, 5)
 	one := holdfast.Durable()
 	check(study.Choice{Preset: study.Default(), Policies: []holdfast.Policy{one}, Writers: []int{1}}, 1+1+1, 1, 0)
