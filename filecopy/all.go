@@ -8,6 +8,7 @@ import (
 	"iter"
 
 	"github.com/holdfast-go/holdfast/internal/durable"
+	"github.com/holdfast-go/holdfast/internal/folding"
 	"github.com/holdfast-go/holdfast/internal/handles"
 	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/internal/vfs"
@@ -90,7 +91,7 @@ func copyTrees(ctx context.Context, disk vfs.CopyDisk, pairs iter.Seq2[string, s
 	defer t.handles.CloseAll() // also if the pairs panic
 	t.batch.init(t)
 	t.report.init(t)
-	look := copyPairs{t: t, taken: map[takenName]string{}, need: map[uint64]*roomNeed{}}
+	look := copyPairs{t: t, taken: map[takenName]string{}, need: map[uint64]*roomNeed{}, given: map[fileID]*folding.Names{}}
 	if err := look.look(pairs); err != nil {
 		t.report.keepLocked(err) // no other goroutine runs yet
 		t.roots = nil

@@ -152,7 +152,9 @@ func (b *copyBatch) synced(p *copyPending, err error) {
 		err = b.step.Loss(&n.place)
 	}
 	if err != nil {
-		p.fail(retry.OpSync, err, holdfast.OutcomeUncertain)
+		if !b.t.o.goesOn(&p.result, err) {
+			p.fail(retry.OpSync, err, holdfast.OutcomeUncertain)
+		}
 		return
 	}
 	b.mu.Lock()
@@ -228,7 +230,7 @@ func (b *copyBatch) rename(part *copyPart) {
 		if p.Err != nil {
 			p.failed, p.Err = cmp.Or(p.failed, retry.OpSync), stillThere(p.Err, b.t.discard(p))
 		} else if p.Err = b.t.publish(p); p.Err != nil {
-			p.failed = retry.OpRename
+			p.failed = givenBy(retry.OpRename, p.Err)
 		} else {
 			b.step.Named(p.Place)
 		}
@@ -319,7 +321,7 @@ func (b *copyBatch) verify(p *copyPending, name sys.Name) error {
 		return copyErrorOf(r.Source, r.Destination, copyFailure(retry.OpOpen, err))
 	}
 	defer b.t.handles.Rest(to)
-	return b.t.copier.verifyLater(b.t.ctx, copySpot{to.Fd, name, r.Destination, nil}, copySpot{from.Fd, p.from, r.Source, nil}, r)
+	return b.t.copier.verifyLater(b.t.ctx, copySpot{dir: to.Fd, name: name, path: r.Destination}, copySpot{dir: from.Fd, name: p.from, path: r.Source}, r)
 }
 
 // verifyLater is verify for a copy that was closed and made durable.

@@ -296,6 +296,10 @@ func (j *copyJob) move(r sys.Range) (whole bool, err error) {
 		}
 		switch {
 		case errors.Is(err, syscall.EINTR):
+		case err != nil && n == 0 && j.moving.method == CopyRange && (errors.Is(err, syscall.EIO) || errors.Is(err, syscall.EACCES)) && j.o.Method == Auto:
+			// Some FUSE and SMB servers say so when they can't copy. If the disk has failed, the
+			// next read or write says that.
+			j.moving.method = ReadWrite
 		case err != nil && j.moving.method != ReadWrite && cannot(err) || err == nil && n == 0 && j.moving.method != ReadWrite:
 			if err := j.fallBack(err); err != nil {
 				return false, err
@@ -397,7 +401,7 @@ func (j *copyJob) readWrite(at, n int64) (moved int, op string, err error) {
 		}
 		if j.o.SyncWrites && n > 0 {
 			if err := sys.Uninterrupted(func() error { return j.disk.Sync(j.out) }); err != nil {
-				j.made.partial = false // what the disk has of it is not known
+				j.made.partial = false // the disk's part of it is not known
 				return moved, "sync", err
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/folding"
 	"github.com/holdfast-go/holdfast/internal/handles"
 	"github.com/holdfast-go/holdfast/internal/permission"
 	"github.com/holdfast-go/holdfast/internal/retry"
@@ -159,10 +160,15 @@ func (t *copyTree) openDestination(n *copyNode) error {
 	}
 	defer t.handles.Rest(above)
 	name := n.names[atDestination]
-	err = t.insist(retry.OpMkdir, func() error { return t.disk.MkdirIn(above.Fd, name, dirUse) })
-	n.made = err == nil
-	if err != nil && !errors.Is(err, fs.ErrExist) {
-		return copyFailure(retry.OpMkdir, err)
+	err = t.copier.give(n.above.given, above.Fd, name, func() error {
+		err := t.insist(retry.OpMkdir, func() error { return t.disk.MkdirIn(above.Fd, name, dirUse) })
+		if n.made = err == nil; !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		return copyFailure(givenBy(retry.OpMkdir, err), err)
 	}
 	fd, err := t.openIn(above, name)
 	if err != nil {
@@ -197,6 +203,13 @@ func (t *copyTree) lookAtDestination(n *copyNode, fd int) error {
 	id := idOf(is.Stat)
 	t.batch.opened(n, id)
 	n.has, n.group = is.Mode&vfs.PermMask, is.GID
+	if n.made && n.above.sides[atDestination].is.device == id.device {
+		if n.above.given != nil { // a new directory folds names as the one above does
+			n.given = new(folding.Names)
+		}
+	} else if vfs.FoldsNames(t.disk, fd) {
+		n.given = new(folding.Names)
+	}
 	if id.is(idOf(n.is)) {
 		return copyFailure(opRefuse, errSameDir)
 	}
@@ -210,6 +223,14 @@ func (t *copyTree) lookAtDestination(n *copyNode, fd int) error {
 		n.has |= dirUse
 	}
 	return nil
+}
+
+// givenBy returns the call that an error of giving a name is of.
+func givenBy(op retry.Op, err error) retry.Op {
+	if taken := (*folding.TakenError)(nil); err != nil && errors.As(err, &taken) {
+		return opRefuse
+	}
+	return op
 }
 
 var errSameDir = errors.New("source and destination are one directory; name another destination")
@@ -252,7 +273,8 @@ func (t *copyTree) done(n *copyNode) {
 }
 
 func (t *copyTree) finishDir(n *copyNode) {
-	err := t.likeSource(n)
+	r := Result{Source: n.path(atSource), Destination: n.path(atDestination)}
+	err := t.likeSource(n, &r)
 	if err == nil && n.cut.Load() {
 		return // the failure was reported, or the call has stopped
 	}
@@ -260,15 +282,13 @@ func (t *copyTree) finishDir(n *copyNode) {
 		t.report.dir(t.failed(n, err))
 		return
 	}
-	t.batch.add(copyPending{kind: dirCopy, node: n.above, self: n, result: Result{
-		Source: n.path(atSource), Destination: n.path(atDestination),
-		Elapsed: time.Since(n.began), Outcome: holdfast.OutcomeWritten,
-	}})
+	r.Elapsed, r.Outcome = time.Since(n.began), holdfast.OutcomeWritten
+	t.batch.add(copyPending{kind: dirCopy, node: n.above, self: n, result: r})
 }
 
 // likeSource gives the destination the permissions and times of its source, and with Archive its
 // owner and extended attributes.
-func (t *copyTree) likeSource(n *copyNode) error {
+func (t *copyTree) likeSource(n *copyNode, r *Result) error {
 	h, err := t.use(n, atDestination)
 	if err != nil {
 		return copyFailure(retry.OpOpen, err)
@@ -284,31 +304,39 @@ func (t *copyTree) likeSource(n *copyNode) error {
 	perm |= n.has & (permission.SetGroup | sticky)
 	if t.o.Archive {
 		perm = n.is.Mode & vfs.PermMask
-		if err := t.archiveDir(n, h); err != nil {
+		owned, err := t.archiveDir(n, h, r)
+		if err != nil {
 			return err
+		}
+		if !owned {
+			perm &^= permission.SetUser | permission.SetGroup
 		}
 	}
 	if perm != n.has || t.o.Archive {
-		if err := t.insist(retry.OpChmod, func() error { return t.disk.Chmod(h.Fd, perm) }); err != nil {
+		err := t.insist(retry.OpChmod, func() error { return t.disk.Chmod(h.Fd, perm) })
+		if err = t.o.keep(r, "permissions", err); err != nil {
 			return copyFailure(retry.OpChmod, err)
 		}
 	}
-	return copyFailure(opTimes, t.insist(opTimes, func() error {
+	err = t.insist(opTimes, func() error {
 		return t.disk.SetTimesIn(h.Fd, sys.Name(".\x00"), n.accessed, n.modified)
-	}))
+	})
+	return copyFailure(opTimes, t.o.keep(r, "times", err))
 }
 
 // archiveDir gives a directory the owner and the extended attributes of its source.
-func (t *copyTree) archiveDir(n *copyNode, to *handles.Handle) error {
+func (t *copyTree) archiveDir(n *copyNode, to *handles.Handle, r *Result) (owned bool, err error) {
 	from, err := t.use(n, atSource)
 	if err != nil {
-		return copyFailure(retry.OpOpen, err)
+		return false, copyFailure(retry.OpOpen, err)
 	}
 	defer t.handles.Rest(from)
 	j := copyJob{copier: t.copier, in: from.Fd, out: to.Fd}
 	j.was.Stat = n.is
 	if j.has.Stat, err = t.disk.StatFD(to.Fd); err != nil {
-		return copyFailure(retry.OpStat, err)
+		return false, copyFailure(retry.OpStat, err)
 	}
-	return j.keepOwner()
+	err = j.keepOwner()
+	r.NotKept = j.r.NotKept
+	return !j.withoutOwner, err
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/durable"
+	"github.com/holdfast-go/holdfast/internal/folding"
 	"github.com/holdfast-go/holdfast/internal/keyed"
 	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/internal/vfs"
@@ -20,10 +21,11 @@ import (
 // A copySpot names a file: in an open directory, or by a path if dir is sys.AtCwd. The field path
 // is for messages, and to follow a symbolic link.
 type copySpot struct {
-	dir  int
-	name sys.Name
-	path string
-	mark *copyMark // the destination's mark; nil: its temporary name is random
+	dir   int
+	name  sys.Name
+	path  string
+	mark  *copyMark      // the destination's mark; nil: its temporary name is random
+	given *folding.Names // the names given in the destination's directory, or nil
 }
 
 // A copier copies files. Any number of goroutines may use it.
@@ -54,12 +56,13 @@ func newCopier(disk vfs.CopyDisk, o Options) *copier {
 
 // A madeCopy is a written file, which may not have its name yet.
 type madeCopy struct {
-	dir       int       // the directory of the names; sys.AtCwd: they are paths
-	name      sys.Name  // the final name
-	temporary sys.Name  // the current name; "": name
-	mark      *copyMark // the mark that gave the temporary name, or nil
-	replaces  bool      // a file of the final name exists
-	partial   bool      // after a failure the temporary stays, to be resumed
+	dir       int            // the directory of the names; sys.AtCwd: they are paths
+	name      sys.Name       // the final name
+	temporary sys.Name       // the current name; "": name
+	mark      *copyMark      // the mark that gave the temporary name, or nil
+	given     *folding.Names // see copySpot
+	replaces  bool           // a file of the final name exists
+	partial   bool           // after a failure the temporary stays, to be resumed
 
 	// elsewhere: the destination was a symbolic link. The directory to be synced is then the
 	// target's: publish syncs it if the copy was synced.
@@ -85,8 +88,10 @@ type copyJob struct {
 	has     sys.FileStat // the destination before its attributes were changed
 	looked  bool         // has is known
 	changed bool         // the destination's permissions may differ from has
-	done    int64        // the offset up to which the copy is complete
-	moving  mover
+
+	withoutOwner bool  // the owner could not be kept
+	done         int64 // the offset up to which the copy is complete
+	moving       mover
 }
 
 // write copies a file with its permissions and times. If the file has a temporary name, publish
@@ -223,13 +228,12 @@ func (j *copyJob) syncFile() error {
 // publish gives a copy its name, if it does not have it. After an error the copy is discarded.
 func (c *copier) publish(m *madeCopy) error {
 	if m.temporary != "" {
-		rename := c.disk.Rename
-		if !m.replaces {
-			rename = c.disk.RenameNew
-		}
-		err := sys.Uninterrupted(func() error { return rename(m.dir, m.temporary, m.name) })
-		if !m.replaces && cannot(err) { // the file system has only the plain rename
-			err = sys.Uninterrupted(func() error { return c.disk.Rename(m.dir, m.temporary, m.name) })
+		var err error
+		if m.given == nil {
+			err = c.rename(m)
+		} else {
+			own := *m // m would be allocated for each copy
+			err = c.give(own.given, own.dir, own.name, func() error { return c.rename(&own) })
 		}
 		if err != nil {
 			return err
@@ -251,6 +255,23 @@ func (c *copier) publish(m *madeCopy) error {
 	defer c.disk.Close(fd) // nothing was written to it
 	m.noJournal = vfs.LacksJournal(c.disk, fd)
 	return c.syncNames(fd)
+}
+
+func (c *copier) rename(m *madeCopy) error {
+	rename := c.disk.Rename
+	if !m.replaces {
+		rename = c.disk.RenameNew
+	}
+	err := sys.Uninterrupted(func() error { return rename(m.dir, m.temporary, m.name) })
+	if !m.replaces && cannot(err) { // the file system has only the plain rename
+		err = sys.Uninterrupted(func() error { return c.disk.Rename(m.dir, m.temporary, m.name) })
+	}
+	return err
+}
+
+// give calls do, which gives a file its name, unless that is the name of another file of the call.
+func (c *copier) give(given *folding.Names, dir int, name sys.Name, do func() error) error {
+	return given.Give(c.disk, dir, name, do)
 }
 
 // syncNames makes the names in an open directory durable.

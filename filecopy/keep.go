@@ -3,8 +3,11 @@ package filecopy
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
+	"syscall"
 
+	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/permission"
 	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/internal/vfs"
@@ -28,6 +31,9 @@ func (j *copyJob) keepAttributes() error {
 		if err := j.keepOwner(); err != nil {
 			return err
 		}
+		if j.withoutOwner {
+			perm = j.permFor(&j.has.Stat) // as without Archive: the copy is the caller's
+		}
 	} else if j.old != (sys.Stat{}) {
 		// The copy got a list from its directory like a new file, but it replaces an old one.
 		if err := j.dropList(permission.AccessList); err != nil {
@@ -35,15 +41,32 @@ func (j *copyJob) keepAttributes() error {
 		}
 	}
 	if j.changed || j.has.Mode&vfs.PermMask != perm {
-		if err := sys.Uninterrupted(func() error { return j.disk.Chmod(j.out, perm) }); err != nil {
+		err := sys.Uninterrupted(func() error { return j.disk.Chmod(j.out, perm) })
+		if err = j.o.keep(&j.r, "permissions", err); err != nil {
 			return j.failed("chmod", -1, err)
 		}
 	}
 	err := sys.Uninterrupted(func() error { return j.disk.SetTimes(j.out, j.was.Accessed, j.was.Modified) })
-	if err != nil {
+	if err = j.o.keep(&j.r, "times", err); err != nil {
 		return j.failed("set times", -1, err)
 	}
 	return nil
+}
+
+// keep returns the error of a call that gives a copy what its source has, or nil if the copy is to
+// do without it. Then the result says so.
+func (o *Options) keep(r *Result, what string, err error) error {
+	if err == nil || o.Archive && o.Effort != holdfast.Best || !refused(err) {
+		return err
+	}
+	r.NotKept = errors.Join(r.NotKept, &KeepError{what, err})
+	return nil
+}
+
+// refused reports whether an error means that a file system does not have something, or that its
+// mount does not let this user change it.
+func refused(err error) bool {
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL)
 }
 
 // permFor returns the permissions of a copy without Archive. has is the copy's stat data with its
@@ -64,17 +87,24 @@ func (j *copyJob) permFor(has *sys.Stat) uint32 {
 }
 
 func (j *copyJob) noList(err error) error {
-	if err == nil || errors.Is(err, sys.ErrNoAttribute) || errors.Is(err, errors.ErrUnsupported) {
+	if err == nil || errors.Is(err, sys.ErrNoAttribute) || !j.o.Archive && cannotRead(err) || errors.Is(err, errors.ErrUnsupported) {
 		return nil
 	}
 	return j.failed("list attributes", -1, err)
 }
 
+// cannotRead reports whether a mount answers no question about attributes, some by EIO: a security
+// module, or a FUSE server. Then the mode bits say who may read.
+func cannotRead(err error) bool { return refused(err) || errors.Is(err, syscall.EIO) }
+
 // keepOwner keeps the owner, and the extended attributes.
 func (j *copyJob) keepOwner() error {
 	if j.has.UID != j.was.UID || j.has.GID != j.was.GID {
 		if err := sys.Uninterrupted(func() error { return j.disk.Chown(j.out, j.was.UID, j.was.GID) }); err != nil {
-			return j.failed("chown", -1, fmt.Errorf("owner %d and group %d can't be kept: %w", j.was.UID, j.was.GID, err))
+			if err = j.o.keep(&j.r, "owner", err); err != nil {
+				return j.failed("chown", -1, fmt.Errorf("owner %d and group %d can't be kept: %w", j.was.UID, j.was.GID, err))
+			}
+			j.withoutOwner = true
 		}
 		j.changed = true // the system may have cleared bits
 	}
@@ -84,7 +114,10 @@ func (j *copyJob) keepOwner() error {
 		return err
 	})
 	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
-		return j.failed("list attributes", -1, err)
+		if j.o.Effort != holdfast.Best || !cannotRead(err) {
+			return j.failed("list attributes", -1, err)
+		}
+		j.r.NotKept = errors.Join(j.r.NotKept, &KeepError{"attributes", err})
 	}
 	if !slices.Contains(names, permission.AccessList) {
 		if err := j.dropList(permission.AccessList); err != nil {
@@ -101,7 +134,7 @@ func (j *copyJob) keepOwner() error {
 		if err == nil {
 			err = sys.Uninterrupted(func() error { return j.attributes.SetAttribute(j.out, name, value) })
 		}
-		if err != nil {
+		if err = j.o.keep(&j.r, name, err); err != nil {
 			return j.failed("set attribute", -1, fmt.Errorf("%s can't be kept: %w", name, err))
 		}
 		j.changed = true // an access control list changes permissions
@@ -113,6 +146,9 @@ func (j *copyJob) keepOwner() error {
 // would permit more users than the source does.
 func (j *copyJob) dropList(list string) error {
 	_, err := j.attribute(j.out, list)
+	if err != nil && cannotRead(err) && (!j.o.Archive || j.o.Effort == holdfast.Best) {
+		return nil // nor does such a mount give lists
+	}
 	if err == nil {
 		j.changed = true // permissions change with the list
 		err = sys.Uninterrupted(func() error { return j.attributes.RemoveAttribute(j.out, list) })

@@ -115,8 +115,8 @@ func (t *copyTree) copyFile(c copyName) {
 		}
 	}
 	t.report.begins(c.n, c.e.Name)
-	to := copySpot{c.to.Fd, c.as, c.n.pathOf(atDestination, c.as), c.n.mark()}
-	from := copySpot{c.from.Fd, c.e.Name, c.n.pathOf(atSource, c.e.Name), nil}
+	to := copySpot{c.to.Fd, c.as, c.n.pathOf(atDestination, c.as), c.n.mark(), c.n.given}
+	from := copySpot{dir: c.from.Fd, name: c.e.Name, path: c.n.pathOf(atSource, c.e.Name)}
 	sync, whole := t.batch.takes(c.n, c.to)
 	if sync {
 		t.moreWorkers(durable.Waiters)
@@ -135,7 +135,7 @@ func (t *copyTree) copyFile(c copyName) {
 		return
 	}
 	if err := t.publishHere(&made); err != nil {
-		p.fail(retry.OpRename, err, holdfast.OutcomeUntouched)
+		p.fail(givenBy(retry.OpRename, err), err, holdfast.OutcomeUntouched)
 		t.linked(link, false)
 		t.reportResult(p)
 		return
@@ -169,9 +169,15 @@ func (t *copyTree) publishHere(m *madeCopy) error {
 
 // copyLink copies a symbolic link.
 func (t *copyTree) copyLink(c copyName) {
+	t.link(c, func(r *Result) error { return t.makeSymlink(c, r) })
+}
+
+// link makes a link, and reports a failure at once. A link that was made is reported when its batch is
+// durable.
+func (t *copyTree) link(c copyName, makeLink func(r *Result) error) {
 	began := time.Now()
 	r := c.result()
-	err := t.makeSymlink(c)
+	err := makeLink(&r)
 	r.Elapsed = time.Since(began)
 	if err != nil {
 		r.Err = copyErrorOf(r.Source, r.Destination, err)
@@ -182,7 +188,7 @@ func (t *copyTree) copyLink(c copyName) {
 	t.batch.add(copyPending{kind: linkCopy, result: r, node: c.n})
 }
 
-func (t *copyTree) makeSymlink(c copyName) error {
+func (t *copyTree) makeSymlink(c copyName, r *Result) error {
 	// The times come first: reading a link changes its time of access.
 	accessed, modified, err := t.disk.TimesIn(c.from.Fd, c.e.Name)
 	if err != nil {
@@ -200,9 +206,10 @@ func (t *copyTree) makeSymlink(c copyName) error {
 		if err := t.disk.SymlinkIn(target, c.to.Fd, name); err != nil {
 			return copyFailure(opSymlink, err)
 		}
-		err := t.archiveLink(c, name)
+		r.NotKept = nil
+		err := t.archiveLink(c, name, r)
 		if err == nil {
-			err = copyFailure(opTimes, t.disk.SetTimesIn(c.to.Fd, name, accessed, modified))
+			err = copyFailure(opTimes, t.o.keep(r, "times", t.disk.SetTimesIn(c.to.Fd, name, accessed, modified)))
 		}
 		if err != nil {
 			return stillThere(err, t.disk.Remove(c.to.Fd, name))
@@ -214,9 +221,9 @@ func (t *copyTree) makeSymlink(c copyName) error {
 // nameNew makes a link under its name. If a file or link has that name, it makes the new one under
 // another name and renames it.
 func (t *copyTree) nameNew(c copyName, op retry.Op, make func(sys.Name) error) error {
-	err := make(c.as)
+	err := t.copier.give(c.n.given, c.to.Fd, c.as, func() error { return make(c.as) })
 	if !errors.Is(err, fs.ErrExist) {
-		return err
+		return taken(err)
 	}
 	var name sys.Name
 	for range 100 {
@@ -228,33 +235,44 @@ func (t *copyTree) nameNew(c copyName, op retry.Op, make func(sys.Name) error) e
 	if err != nil {
 		return err
 	}
-	if err = t.insist(retry.OpRename, func() error { return t.disk.Rename(c.to.Fd, name, c.as) }); err == nil {
+	err = t.copier.give(c.n.given, c.to.Fd, c.as, func() error {
+		return t.insist(retry.OpRename, func() error { return t.disk.Rename(c.to.Fd, name, c.as) })
+	})
+	if err == nil {
 		return nil
 	}
 	left := t.disk.Remove(c.to.Fd, name)
 	if errors.Is(err, syscall.EISDIR) {
 		return copyFailure(opRefuse, stillThere(errDirThere, left))
 	}
-	return copyFailure(retry.OpRename, stillThere(err, left))
+	return copyFailure(givenBy(retry.OpRename, err), stillThere(err, left))
+}
+
+// taken names the refusal, if an error is one of a taken name.
+func taken(err error) error {
+	if op := givenBy("", err); op != "" {
+		return copyFailure(op, err)
+	}
+	return err
 }
 
 var errDirThere = errors.New("a directory is where the file must be; remove it, or name another destination")
 
 // archiveLink gives a symbolic link the owner and the extended attributes of its source, with
 // Archive. (On Linux a link has no permissions and no user attributes.)
-func (t *copyTree) archiveLink(c copyName, name sys.Name) error {
+func (t *copyTree) archiveLink(c copyName, name sys.Name, r *Result) error {
 	if !t.o.Archive {
 		return nil
 	}
 	is, err := t.disk.Stat(c.from.Fd, c.e.Name)
 	if err == nil {
-		err = t.disk.ChownIn(c.to.Fd, name, is.UID, is.GID)
+		err = t.o.keep(r, "owner", t.disk.ChownIn(c.to.Fd, name, is.UID, is.GID))
 	}
 	if err != nil {
 		return copyFailure(retry.OpChown, err)
 	}
 	attributes, err := t.copier.attributes.AttributesIn(c.from.Fd, c.e.Name)
-	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
+	if err != nil && !errors.Is(err, errors.ErrUnsupported) && t.o.keep(r, "attributes", err) != nil {
 		return copyFailure(retry.OpListAttributes, err)
 	}
 	for _, attribute := range attributes {
@@ -264,7 +282,7 @@ func (t *copyTree) archiveLink(c copyName, name sys.Name) error {
 		} else if err == nil {
 			err = to.SetAttributeIn(c.to.Fd, name, attribute, value)
 		}
-		if err != nil {
+		if err = t.o.keep(r, attribute, err); err != nil {
 			return copyFailure(retry.OpSetAttribute, fmt.Errorf("%s can't be kept: %w", attribute, err))
 		}
 	}
@@ -355,17 +373,7 @@ func (t *copyTree) linked(link *hardLink, ok bool) {
 
 // linkTo gives a copy one more name.
 func (t *copyTree) linkTo(link *hardLink, c copyName) {
-	began := time.Now()
-	r := c.result()
-	err := t.makeHardLink(link, c)
-	r.Elapsed = time.Since(began)
-	if err != nil {
-		r.Err = copyErrorOf(r.Source, r.Destination, err)
-		t.reportResult(copyPending{kind: linkCopy, result: r})
-		return
-	}
-	r.Outcome = holdfast.OutcomeWritten
-	t.batch.add(copyPending{kind: linkCopy, result: r, node: c.n})
+	t.link(c, func(*Result) error { return t.makeHardLink(link, c) })
 }
 
 func (t *copyTree) makeHardLink(link *hardLink, c copyName) error {

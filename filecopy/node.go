@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/durable"
+	"github.com/holdfast-go/holdfast/internal/folding"
 	"github.com/holdfast-go/holdfast/internal/handles"
 	"github.com/holdfast-go/holdfast/internal/retry"
 	"github.com/holdfast-go/holdfast/internal/sys"
@@ -47,7 +48,8 @@ type copyNode struct {
 	left atomic.Int32
 	cut  atomic.Bool // some of it was not begun
 
-	place durable.Place // the destination, set at its first open
+	place durable.Place  // the destination, set at its first open
+	given *folding.Names // the names given in it; nil: it tells all names apart
 }
 
 // An end is one of the two directories of a copyNode.

@@ -2,11 +2,13 @@ package filecopy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/durable"
 	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
@@ -90,6 +92,9 @@ func (c *copier) copyTo(ctx context.Context, r *Result) error {
 		if renamed && made.temporary != "" {
 			return stillThere(failed("rename", err), c.discard(&made))
 		}
+		if c.o.goesOn(r, err) {
+			return nil
+		}
 		r.Outcome = holdfast.OutcomeUncertain
 		return failed("sync directory", err)
 	}
@@ -100,12 +105,25 @@ func (c *copier) copyTo(ctx context.Context, r *Result) error {
 	if !made.elsewhere {
 		made.noJournal = vfs.LacksJournal(c.disk, to.dir)
 		if err := c.syncNames(to.dir); err != nil {
+			if c.o.goesOn(r, err) {
+				return nil
+			}
 			r.Outcome = holdfast.OutcomeUncertain
 			return failed("sync directory", err)
 		}
 	}
 	r.Outcome, r.Durable, r.NoJournal = holdfast.OutcomeDurable, true, made.noJournal
 	return nil
+}
+
+// goesOn reports whether a copy whose directory could not be synced is no failure, and notes that in
+// the result.
+func (o *Options) goesOn(r *Result, err error) bool {
+	if refused := (*durable.RefusedError)(nil); o.Effort != holdfast.Best || !errors.As(err, &refused) {
+		return false
+	}
+	r.Outcome, r.NotKept = holdfast.OutcomeWritten, errors.Join(r.NotKept, &KeepError{"durable name", err})
+	return true
 }
 
 func (c *copier) durable() bool { return c.o.Atomic || c.o.Policy.Sync.Mode != holdfast.SyncNever }

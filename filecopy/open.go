@@ -143,9 +143,9 @@ func (j *copyJob) openDestination() error {
 			return err
 		}
 	}
-	j.made = madeCopy{dir: j.to.dir, name: j.to.name}
+	j.made = madeCopy{dir: j.to.dir, name: j.to.name, given: j.to.given}
 	if !j.o.Atomic && !j.resumes() {
-		err := j.create(j.made.name)
+		err := j.createNew()
 		if err == nil || !errors.Is(err, fs.ErrExist) {
 			return j.opened(err)
 		}
@@ -175,9 +175,17 @@ func (j *copyJob) create(name sys.Name) error {
 	})
 }
 
+// createNew makes the file under its own name.
+func (j *copyJob) createNew() error {
+	if j.made.given == nil { // without a closure, which would be allocated
+		return j.create(j.made.name)
+	}
+	return j.give(j.made.given, j.made.dir, j.made.name, func() error { return j.create(j.made.name) })
+}
+
 func (j *copyJob) opened(err error) error {
 	if err != nil {
-		return j.failed("create", -1, err)
+		return j.failed(string(givenBy("create", err)), -1, err)
 	}
 	return nil
 }

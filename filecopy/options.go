@@ -32,8 +32,14 @@ type Options struct {
 
 	// Archive keeps owners, extended attributes with access control lists, and the
 	// hard links among the files of one call too. Permissions and times are always
-	// kept.
+	// kept if the file system has them and permits it: else Result.NotKept says so, and with Archive
+	// it is an error.
 	Archive bool
+
+	// Effort says what happens where the file system refuses what the other options ask for: what
+	// Archive keeps, and the sync of a directory. With [holdfast.Best] such a copy is no failure,
+	// its Result.NotKept says why, and one whose directory can't be synced is not Durable.
+	Effort holdfast.Effort
 
 	// Verify reads every copy back from the disk, past the page cache, and compares
 	// it with its source.
@@ -96,6 +102,9 @@ const mostWorkers = 1 << 16
 // Validate returns nil, or an error that names the invalid field and its value.
 func (o Options) Validate() error {
 	if err := o.Policy.Validate(); err != nil {
+		return fmt.Errorf("copy: %w", err)
+	}
+	if err := o.Effort.Validate(); err != nil {
 		return fmt.Errorf("copy: %w", err)
 	}
 	switch {

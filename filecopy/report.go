@@ -62,6 +62,9 @@ func (r *copyReport) add(kind copyKind, x Result) {
 	if x.Changed {
 		t.Changed++
 	}
+	if x.NotKept != nil && x.Err == nil {
+		t.NotKept++
+	}
 	if x.NoJournal {
 		t.NoJournal++
 	}

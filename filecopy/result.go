@@ -22,6 +22,10 @@ type Result struct {
 	Durable  bool             // durable with its name when the call returned
 	Verified bool             // read back from the disk, and equal
 
+	// NotKept says what of the source the file system does not let the copy have: see
+	// [Options.Effort]. Nil: it has all that the options ask for.
+	NotKept error
+
 	// NoJournal is the same doubt about a durable copy as files.Result.NoJournal.
 	NoJournal bool
 
@@ -59,6 +63,18 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
+// A KeepError says what of its source a copy could not have, and why.
+type KeepError struct {
+	What string // permissions, times, owner, attributes, an attribute's name, or durable name
+	Err  error
+}
+
+// Error names both.
+func (e *KeepError) Error() string { return fmt.Sprintf("%s: %v", e.What, e.Err) }
+
+// Unwrap returns the cause.
+func (e *KeepError) Unwrap() error { return e.Err }
+
 // Totals are the sums of a call's results.
 type Totals struct {
 	Files, Dirs, Links int // copied; Links are symbolic links, and with Archive hard links
@@ -67,6 +83,7 @@ type Totals struct {
 	Size, Copied       int64 // bytes, as in Result
 	Changed            int   // files whose source changed meanwhile
 	NoJournal          int   // durable copies with Result.NoJournal
+	NotKept            int   // copies with Result.NotKept
 	Methods            map[Method]int
 	Elapsed            time.Duration
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/holdfast-go/holdfast/internal/folding"
 	"github.com/holdfast-go/holdfast/internal/retry"
 	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/internal/vfs"
@@ -26,8 +27,9 @@ type copyPairs struct {
 	t      *copyTree
 	lender *copyNode // the last lender made
 	chain  map[fileID]bool
-	taken  map[takenName]string // the source of each destination
-	need   map[uint64]*roomNeed // by device
+	taken  map[takenName]string      // the source of each destination
+	need   map[uint64]*roomNeed      // by device
+	given  map[fileID]*folding.Names // of the destinations' directories
 }
 
 // A takenName identifies a pair's destination.
@@ -176,6 +178,7 @@ func (p *copyPairs) lend(from, to string) (*copyNode, error) {
 		}
 		if n.sides[at].is = idOf(is); end(at) == atDestination {
 			p.t.batch.opened(n, idOf(is))
+			n.given = p.givenIn(idOf(is), fd)
 		}
 		p.t.handles.Rest(p.t.keep(&n.sides[at], fd))
 	}
@@ -185,6 +188,18 @@ func (p *copyPairs) lend(from, to string) (*copyNode, error) {
 	}
 	p.lender, p.chain = n, chain
 	return n, nil
+}
+
+// givenIn returns the names given in an open directory, which several lenders may have.
+func (p *copyPairs) givenIn(id fileID, fd int) *folding.Names {
+	given, known := p.given[id]
+	if !known {
+		if vfs.FoldsNames(p.t.disk, fd) {
+			given = new(folding.Names)
+		}
+		p.given[id] = given
+	}
+	return given
 }
 
 // above returns the directories above a destination, up to the root.

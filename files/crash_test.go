@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/files"
 	"github.com/holdfast-go/holdfast/internal/crashsuite"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
@@ -28,6 +29,7 @@ const (
 )
 
 func TestSetKeepsThePromises(t *testing.T) {
+	isolate.Once(t)
 	for _, lines := range []bool{false, true} {
 		t.Run(map[bool]string{false: "Append", true: "Append lines"}[lines], func(t *testing.T) {
 			crashsuite.Run(t, crashsuite.Opener{
@@ -118,7 +120,7 @@ func (a *appender) Write(p []byte) (n int, err error) {
 func (a *appender) Flush() error { return a.Set.Flush(context.Background()) }
 func (a *appender) Sync() error  { return a.Set.Sync(context.Background()) }
 
-// old is what a replaced file held.
+// old is a replaced file's content.
 const old = "old\n"
 
 // A replacer writes each record to a file of its own. Some of them are there already.

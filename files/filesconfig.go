@@ -25,6 +25,7 @@ type optionsText struct {
 	Lines    bool            `json:"lines,omitempty" yaml:"lines"`
 	Retry    retryText       `json:"retry,omitzero" yaml:"retry"`
 	Batch    int             `json:"batch,omitempty" yaml:"batch"`
+	Effort   holdfast.Effort `json:"effort,omitzero" yaml:"effort"`
 
 	Unknown map[string]any `json:"-" yaml:",inline"`
 }
@@ -44,11 +45,11 @@ type permText fs.FileMode
 type durationText time.Duration
 
 func (o Options) text() optionsText {
-	return optionsText{Policy: o.Policy, Workers: o.Workers, Handles: o.Handles, Memory: o.Memory, MkdirAll: o.MkdirAll, Perm: permText(o.Perm), Lines: o.Lines, Batch: o.Batch,
+	return optionsText{Policy: o.Policy, Workers: o.Workers, Handles: o.Handles, Memory: o.Memory, MkdirAll: o.MkdirAll, Perm: permText(o.Perm), Lines: o.Lines, Batch: o.Batch, Effort: o.Effort,
 		Retry: retryText{Attempts: o.Retry.Attempts, Base: durationText(o.Retry.Base), Cap: durationText(o.Retry.Cap)}}
 }
 
-// read sets the options to those that decode makes of their text, or on an error nothing.
+// read sets the options to decode's, or on an error nothing.
 func (o *Options) read(decode func(*optionsText) error) error {
 	t := o.text()
 	err := decode(&t)
@@ -56,9 +57,9 @@ func (o *Options) read(decode func(*optionsText) error) error {
 		err = fmt.Errorf("unknown keys %q", append(slices.Sorted(maps.Keys(t.Unknown)), slices.Sorted(maps.Keys(t.Retry.Unknown))...))
 	}
 	if err != nil {
-		return fmt.Errorf("files: options: %w; the keys are policy, workers, handles, memory, mkdir_all, perm, lines, batch, and retry with attempts, base and cap", err)
+		return fmt.Errorf("files: options: %w; the keys are policy, workers, handles, memory, mkdir_all, perm, lines, batch, effort, and retry with attempts, base and cap", err)
 	}
-	read := Options{Policy: t.Policy, Workers: t.Workers, Handles: t.Handles, Memory: t.Memory, MkdirAll: t.MkdirAll, Perm: fs.FileMode(t.Perm), Lines: t.Lines, Batch: t.Batch, Logger: o.Logger,
+	read := Options{Policy: t.Policy, Workers: t.Workers, Handles: t.Handles, Memory: t.Memory, MkdirAll: t.MkdirAll, Perm: fs.FileMode(t.Perm), Lines: t.Lines, Batch: t.Batch, Effort: t.Effort, Logger: o.Logger,
 		Retry: Retry{Attempts: t.Retry.Attempts, Base: time.Duration(t.Retry.Base), Cap: time.Duration(t.Retry.Cap)}}
 	if err := read.Validate(); err != nil {
 		return err
@@ -77,10 +78,11 @@ func (o *Options) read(decode func(*optionsText) error) error {
 //	perm       text of octal digits, such as "0644"
 //	lines      true or false
 //	batch      a whole number
+//	effort     text, "strict" or "best"
 //	retry      an object of attempts (a whole number), base and cap (text, such as "100ms")
 //
-// Any other key or type is an error, and so is what [Options.Validate] refuses.
-// What is left out stays as it was, and null changes nothing. On an error o is unchanged.
+// Any other key or type is an error, and so are options that [Options.Validate] refuses.
+// A missing key leaves its option unchanged, and null changes nothing. On an error o is unchanged.
 func (o *Options) UnmarshalJSON(data []byte) error {
 	return o.read(func(t *optionsText) error {
 		d := json.NewDecoder(bytes.NewReader(data))

@@ -23,8 +23,8 @@ import (
 // were given, when the bytes of all that were given before are durable. That is at Commit,
 // and whenever [Options].Batch of them or 256 MiB have come together: so a Batch of a million files
 // needs no more memory. It is no transaction, since a crash or a failure may leave a part
-// of it done, and which of its names a crash in the middle leaves is open. What may only be there
-// when all else is, a manifest or a reference, is written after Commit.
+// of it done, and which of its names a crash in the middle leaves is open. A manifest or a
+// reference, which may only be there when all else is, is written after Commit.
 //
 // Under sync=each each file is durable by itself, and under sync=never nothing is.
 type Batch struct {
@@ -198,6 +198,9 @@ func (b *Batch) change(path, also string, op retry.Op, do func() error) error {
 		}
 		r := &replacement{pending: pending{result: s.result}, place: at, change: do, op: op}
 		r.File, r.Renames = at.file(s.syncMode), true
+		if op != opRemove {
+			r.base = s.name.base
+		}
 		if also != "" {
 			name, err := newName(also)
 			if err != nil {
@@ -236,6 +239,7 @@ func (b *Batch) inPlace(path string, op retry.Op, do func(s *fileWriter, at *pla
 		}
 		defer b.set.handles.End()
 		defer s.leaveDir()
+		s.name = name
 		s.tries, s.narrow, s.syncMode = b.set.tries(path), true, file
 		s.result.attempts = 1
 		if op, err := s.enterDir(name.dir); err != nil {

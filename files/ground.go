@@ -33,6 +33,8 @@ type ground struct {
 	retries  atomic.Int64  // calls made again after a pause
 	whole    wholeCounts
 	failures errorqueue.Queue[*Error]
+
+	unsyncable sync.Map // the keys of directories that the file system does not sync: see holdfast.Best
 }
 
 // wholeCounts counts what WriteFile and WriteAll have done. Syncs of directories are among syncs.
@@ -104,7 +106,7 @@ func (g *ground) syncBy(d *handles.Dir, sync func(fd int) error) error {
 		return durable.ErrDirLost
 	}
 	err := sync(d.Fd)
-	if err != nil {
+	if err != nil && !durable.RefusesDirs(err) {
 		g.handles.Lost(d)
 	}
 	return err
@@ -116,10 +118,25 @@ func (g *ground) syncDir(d *handles.Dir) error {
 		return durable.ErrDirLost
 	}
 	err := g.names.Directory(d.Key(), func() error { return g.syncBy(d, g.sync) })
+	if refused := (*durable.RefusedError)(nil); g.options.Effort == holdfast.Best && errors.As(err, &refused) {
+		g.unsyncable.Store(d.Key(), true)
+		return nil
+	}
 	if err == nil {
 		g.countDoubt(d)
 	}
 	return err
+}
+
+// named sets the outcome of a file whose bytes and name were synced, as far as its directory can be.
+func (g *ground) named(r *record, dir keyed.Key, noJournal bool) {
+	r.outcome, r.noJournal = holdfast.OutcomeDurable, noJournal
+	if g.options.Effort == holdfast.Strict {
+		return
+	}
+	if _, refused := g.unsyncable.Load(dir); refused {
+		r.outcome, r.forgone = holdfast.OutcomeWritten, r.forgone|nameUnsynced
+	}
 }
 
 // syncNamesIn makes the names in a directory durable that came when these were its losses.

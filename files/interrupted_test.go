@@ -12,11 +12,13 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/files"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
 // TestInterruptionsThatNeverEndEndACall has signals interrupt each call of one kind, from the start or
 // from the third on.
 func TestInterruptionsThatNeverEndEndACall(t *testing.T) {
+	isolate.Once(t)
 	for _, op := range fault.DiskOps() {
 		for _, p := range []holdfast.Policy{holdfast.Unbuffered(), holdfast.Durable(), holdfast.EachDurable(), {Buffer: 64, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}} {
 			for _, first := range []int{1, 3} {
@@ -30,7 +32,7 @@ func TestInterruptionsThatNeverEndEndACall(t *testing.T) {
 						disk.Add(fault.DiskFault{Op: op, First: first, Err: syscall.EINTR})
 						var calls, most atomic.Int64
 						disk.Watch(func(fault.DiskCall) {
-							if calls.Add(1) > 50_000 { // 1000 tries of what a call does are far less
+							if calls.Add(1) > 50_000 { // 1000 tries of a call take far less
 								most.Store(calls.Load())
 								disk.Mend()
 							}

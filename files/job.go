@@ -143,7 +143,7 @@ func (s *fileWriter) syncName() {
 		s.result.fail(retry.OpSync, err, holdfast.OutcomeUncertain)
 		return
 	}
-	s.result.outcome, s.result.noJournal = holdfast.OutcomeDurable, s.dir.LacksJournal
+	s.files.named(s.result, s.dir.Key(), s.dir.LacksJournal)
 }
 
 // follow goes to the directory to which the path's symbolic links lead.

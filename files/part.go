@@ -8,10 +8,12 @@ import (
 	"io/fs"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/durable"
+	"github.com/holdfast-go/holdfast/internal/folding"
 	"github.com/holdfast-go/holdfast/internal/handles"
 	"github.com/holdfast-go/holdfast/internal/keyed"
 	"github.com/holdfast-go/holdfast/internal/retry"
@@ -40,6 +42,7 @@ type part struct {
 	mu      sync.Mutex
 	written []pending
 	places  map[string]*place
+	given   map[keyed.Key]*folding.Names // in each directory that may take two names for one; nil in others
 }
 
 // A pending file is written, and waits to be durable.
@@ -54,7 +57,7 @@ type replacement struct {
 	pending
 	ticket    keyed.Ticket
 	place     *place          // where it is: if the result's path is a symbolic link, where that leads
-	base      sys.Name        // what it is to be named
+	base      sys.Name        // its name
 	temporary sys.Name        // how it is named; "" if it could not be written, or is gone
 	mark      *temporary.Mark // below which it has that name, or nil
 	old       sys.Stat        // the file that it replaces, if there is one
@@ -183,14 +186,14 @@ func (p *part) makeDurable() {
 		}
 	})
 	for i := range p.written {
-		p.written[i].settle()
+		p.settle(&p.written[i])
 	}
 	for _, r := range p.renames {
 		if r.waits() {
 			if r.also != nil && r.Err == nil {
 				r.Err = p.step.Loss(&r.also.Place)
 			}
-			r.settle()
+			p.settle(&r.pending)
 		}
 	}
 	if log := p.files.options.Logger; log != nil && p.inSteps && p.count > 0 {
@@ -230,8 +233,13 @@ func (p *part) rename(r *replacement) {
 	}
 	if err == nil {
 		err = p.inPlace(r.place, func(d *handles.Dir, t *retry.Tries) error {
-			return p.files.rename(p.ctx, t, d, r.temporary, r.base, r.old)
+			return p.give(d, r.base, func() error { return p.files.rename(p.ctx, t, d, r) })
 		})
+	}
+	if torn := (tornError{}); errors.As(err, &torn) {
+		r.temporary = ""
+		r.result.fail(op, err, holdfast.OutcomeUncertain)
+		return
 	}
 	if err != nil {
 		p.takeBack(r, op, err)
@@ -241,13 +249,33 @@ func (p *part) rename(r *replacement) {
 	p.step.Named(r.Place)
 }
 
+// give calls do, which gives a file its name in a directory, unless the name is another one's that
+// the batch has given.
+func (p *part) give(d *handles.Dir, base sys.Name, do func() error) error {
+	p.mu.Lock()
+	given, known := p.given[d.Key()]
+	if !known {
+		if vfs.FoldsNames(p.files.disk, d.Fd) {
+			given = new(folding.Names)
+		}
+		if p.given == nil {
+			p.given = map[keyed.Key]*folding.Names{}
+		}
+		p.given[d.Key()] = given
+	}
+	p.mu.Unlock()
+	return given.Give(p.files.disk, d.Fd, base, do)
+}
+
 // changeNames does what a Batch was asked to do, unless something that was given before it failed.
 func (p *part) changeNames(r *replacement) {
 	err := p.failed
 	if err != nil {
 		err = fmt.Errorf("it was not done, because of a failure before it: %w", err)
-	} else {
+	} else if r.base == "" {
 		err = r.change()
+	} else {
+		err = p.inPlace(r.place, func(d *handles.Dir, _ *retry.Tries) error { return p.give(d, r.base, r.change) })
 	}
 	if err != nil {
 		r.change = nil
@@ -298,10 +326,10 @@ func (p *part) takeBack(r *replacement, op retry.Op, why error) {
 }
 
 // settle sets the result of a file after the step.
-func (x *pending) settle() {
+func (p *part) settle(x *pending) {
 	switch {
 	case x.Err == nil:
-		x.result.outcome, x.result.noJournal = holdfast.OutcomeDurable, x.Place.Device.NoJournal
+		p.files.named(x.result, x.Place.Key, x.Place.Device.NoJournal)
 	case x.Ended:
 		x.result.fail(retry.OpSync, x.Err, holdfast.OutcomeWritten)
 	default:
@@ -365,17 +393,20 @@ func stillThere(err, failed error, temporary sys.Name) error {
 }
 
 // rename puts a temporary file in the place of the old one.
-func (f *Set) rename(ctx context.Context, t *retry.Tries, in *handles.Dir, temporary, base sys.Name, old sys.Stat) error {
-	key := keyed.Key{Device: old.Device, Inode: old.Inode}
+func (f *Set) rename(ctx context.Context, t *retry.Tries, in *handles.Dir, r *replacement) error {
+	key := keyed.Key{Device: r.old.Device, Inode: r.old.Inode}
 	for {
 		f.open.renaming(key, 1)
-		err := f.disk.Rename(in.Fd, temporary, base)
-		if err == nil && old.Inode != 0 {
+		err := f.disk.Rename(in.Fd, r.temporary, r.base)
+		if err == nil && r.old.Inode != 0 {
 			f.open.stale(key)
 		}
 		f.open.renaming(key, -1)
 		if err == nil {
 			break
+		}
+		if errors.Is(err, syscall.EBUSY) && f.options.Effort == holdfast.Best && r.old.Inode != 0 {
+			return f.overwrite(in, r)
 		}
 		if !t.Again(ctx, retry.OpRename, &err) {
 			return err

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/permission"
@@ -45,6 +46,9 @@ func (s *fileWriter) replace() {
 func (s *fileWriter) lookUp(base *sys.Name) (old sys.Stat, op retry.Op, err error) {
 	old, err = s.stat(*base)
 	if err == nil && old.Mode&vfs.KindMask == vfs.KindLink {
+		if sys.IsDescriptor(s.name.path) {
+			return old, retry.OpOpen, errDescriptor
+		}
 		if op, err := s.follow(base); err != nil {
 			return old, op, err
 		}
@@ -90,7 +94,7 @@ func (s *fileWriter) writeTemporary(base sys.Name, old sys.Stat, known bool) (na
 type temporaryFile struct {
 	fd        int
 	name      sys.Name
-	has, perm uint32 // the permissions that it has, and those that it is to get
+	has, perm uint32 // the permissions that it has, and its final ones
 }
 
 // makeTemporary makes an empty file, with all that it is to have of the old one but its
@@ -119,7 +123,11 @@ func (s *fileWriter) makeTemporary(base sys.Name, old sys.Stat, known bool, flag
 // returns what failed; then the file is gone.
 func (s *fileWriter) endTemporary(t temporaryFile) (op retry.Op, err error) {
 	if t.has != t.perm {
-		if err := s.tries.Insist(s.ctx, retry.OpChmod, func() error { return s.files.disk.Chmod(t.fd, t.perm) }); err != nil {
+		err := s.tries.Insist(s.ctx, retry.OpChmod, func() error { return s.files.disk.Chmod(t.fd, t.perm) })
+		if err != nil && s.goesOn(err) {
+			s.result.stripped, err = true, nil
+		}
+		if err != nil {
 			return retry.OpChmod, s.dropTemporary(t, err)
 		}
 	}
@@ -153,6 +161,13 @@ func (s *fileWriter) openTemporary(flags int, perm uint32, known bool) (fd int, 
 	return fd, name, err
 }
 
+// goesOn reports whether a replacement does without what a mount refuses: permissions, or any word
+// about attributes.
+func (s *fileWriter) goesOn(err error) bool {
+	return s.files.options.Effort == holdfast.Best &&
+		(errors.Is(err, fs.ErrPermission) || errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EIO) || errors.Is(err, syscall.EINVAL))
+}
+
 // attributesOf returns the names of the old file's extended attributes, its access control list
 // among them.
 func (s *fileWriter) attributesOf(base sys.Name) (names []string, err error) {
@@ -166,13 +181,17 @@ func (s *fileWriter) attributesOf(base sys.Name) (names []string, err error) {
 	if errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, sys.ErrNoProc) {
 		return nil, nil
 	}
+	if err != nil && s.goesOn(err) {
+		s.result.stripped = true
+		return nil, nil
+	}
 	return names, err
 }
 
 // likeOld gives a private file the owner, the access control list and the attributes of
-// the old one. It returns the permissions that the file has then, and those that it is to
-// get. No user may get more than the old file gave. Where the group can't be kept, the new
-// group and the old one, which counts as others now, get only what both had before.
+// the old one. It returns the permissions that the file has then, and its final ones. No user may
+// get more than the old file gave. Where the group can't be kept, the new group and the old one,
+// which counts as others now, get only what both had before.
 func (s *fileWriter) likeOld(fd int, base sys.Name, old sys.Stat, attributes []string) (has, perm uint32, op retry.Op, err error) {
 	made, owner, group, op, err := s.chownLike(fd, old)
 	if err != nil {
@@ -258,7 +277,7 @@ func (s *fileWriter) dropInherited(fd int) (op retry.Op, err error) {
 		}
 	}
 	s.tries.Progress()
-	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
+	if err != nil && !errors.Is(err, errors.ErrUnsupported) && !s.goesOn(err) {
 		return retry.OpListAttributes, err
 	}
 	if !slices.Contains(names, permission.AccessList) {
@@ -309,8 +328,14 @@ func (s *fileWriter) keepAttribute(fd int, base sys.Name, name string) error {
 // renameNow renames the temporary file, and makes its name durable if its sync mode
 // is that.
 func (s *fileWriter) renameNow(temporary, base sys.Name, old sys.Stat) {
-	if err := s.files.rename(s.ctx, &s.tries, s.dir, temporary, base, old); err != nil {
-		s.refuse(retry.OpRename, stillThere(err, s.files.discard(s.dir.Fd, temporary), temporary))
+	r := replacement{pending: pending{result: s.result}, base: base, temporary: temporary, old: old}
+	err := s.files.rename(s.ctx, &s.tries, s.dir, &r)
+	if torn := (tornError{}); errors.As(err, &torn) {
+		s.result.fail(retry.OpRename, err, holdfast.OutcomeUncertain)
+		return
+	}
+	if err != nil {
+		s.refuse(retry.OpRename, stillThere(err, s.files.discard(s.dir.Fd, r.temporary), r.temporary))
 		return
 	}
 	s.result.outcome = holdfast.OutcomeWritten
@@ -327,6 +352,6 @@ var ErrTemporary = errors.New("holdfast: the cause may pass")
 
 // Is reports whether target is [ErrTemporary] and the cause may pass.
 func (e *Error) Is(target error) bool {
-	// What another Error says of its own call is asked of that one.
+	// Another Error answers for its own call.
 	return target == ErrTemporary && !errors.As(e.Err, new(*Error)) && retry.RemedyFor(retry.Op(e.Op), e.Err) != retry.GiveUp
 }

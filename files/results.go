@@ -57,7 +57,16 @@ type record struct {
 	// noJournal is Result.NoJournal.
 	noJournal bool
 	stripped  bool
+	forgone   forgone
 }
+
+// forgone is what a file had to do without: one byte, as a record is kept for each file.
+type forgone uint8
+
+const (
+	inPlace      forgone = 1 << iota // Result.InPlace
+	nameUnsynced                     // Result.NameUnsynced
+)
 
 // fail puts an error into the record.
 func (r *record) fail(op retry.Op, err error, became holdfast.Outcome) {
@@ -73,6 +82,7 @@ func (r *record) result() Result {
 		Path: r.path, Bytes: r.bytes, Elapsed: r.elapsed, Attempts: r.attempts, Outcome: r.outcome,
 		NoJournal: r.noJournal,
 		Stripped:  r.stripped,
+		InPlace:   r.forgone&inPlace != 0, NameUnsynced: r.forgone&nameUnsynced != 0,
 	}
 	if r.err != nil {
 		full.Err = r.err
@@ -286,6 +296,11 @@ type Result struct {
 	// bytes. The system did not let it keep an extended attribute, the owner or the
 	// group. Permissions that would go to other users then are left out too.
 	Stripped bool
+
+	// InPlace says that Replace wrote over the old file, which can't be replaced by a rename, and
+	// NameUnsynced that the file's bytes are durable and its directory can't be synced, so that
+	// the outcome is written. Both are of [holdfast.Best].
+	InPlace, NameUnsynced bool
 }
 
 // Durable reports whether the file's bytes and its name survive the death of the
@@ -293,7 +308,7 @@ type Result struct {
 func (r Result) Durable() bool { return r.Outcome == holdfast.OutcomeDurable }
 
 // MarshalJSON writes an object with the keys path, size_bytes, elapsed_ns, attempts,
-// outcome, durable and, if they apply, no_journal, stripped and error.
+// outcome, durable and, if they apply, no_journal, stripped, in_place, name_unsynced and error.
 func (r Result) MarshalJSON() ([]byte, error) {
 	text := ""
 	if r.Err != nil {
@@ -308,8 +323,10 @@ func (r Result) MarshalJSON() ([]byte, error) {
 		Durable   bool             `json:"durable"`
 		NoJournal bool             `json:"no_journal,omitempty"`
 		Stripped  bool             `json:"stripped,omitempty"`
+		InPlace   bool             `json:"in_place,omitempty"`
+		Unsynced  bool             `json:"name_unsynced,omitempty"`
 		Err       string           `json:"error,omitempty"`
-	}{r.Path, r.Bytes, r.Elapsed.Nanoseconds(), r.Attempts, r.Outcome, r.Durable(), r.NoJournal, r.Stripped, text})
+	}{r.Path, r.Bytes, r.Elapsed.Nanoseconds(), r.Attempts, r.Outcome, r.Durable(), r.NoJournal, r.Stripped, r.InPlace, r.NameUnsynced, text})
 }
 
 // An Error says what failed, for what file, and where. Ask errors.Is for the cause:
@@ -319,8 +336,8 @@ type Error struct {
 	Op       string           // such as open, write, sync, close, rename
 	Offset   int64            // how many bytes of this call's data are in the file, or were accepted: do not give them again
 	Attempts int              // how often it was tried
-	Outcome  holdfast.Outcome // what became of the file, or of this call's data
-	Err      error            // what the system said
+	Outcome  holdfast.Outcome // the fate of the file, or of this call's data
+	Err      error            // the system's error
 	AtRisk   int64            // for OnError: how many accepted bytes wait in memory, or after a failed sync may be dropped
 	Lost     int64            // how many bytes of earlier calls that Append accepted are in no file, and never will be. Reported by Close, for a removed file by the next call, and for Discard to OnError
 }

@@ -66,6 +66,7 @@ func reopen(t testing.TB, files map[string][]byte) (found Recovery, records [][]
 // TestDamageIsNeverTakenForATornEnd changes one byte after another of a log that was closed:
 // all its records are there, or the damage is reported.
 func TestDamageIsNeverTakenForATornEnd(t *testing.T) {
+	isolate.Once(t)
 	files, records := aLog(t, true)
 	reported, stride := 0, 18
 	if testing.Short() || isolate.RaceEnabled {
@@ -105,6 +106,7 @@ func TestDamageIsNeverTakenForATornEnd(t *testing.T) {
 // TestDamageInTheLastBatchOfAClosedLogIsReported where the mark of Close is hard to place: the
 // segment is full, or TruncateBefore has written the last frame.
 func TestDamageInTheLastBatchOfAClosedLogIsReported(t *testing.T) {
+	isolate.Once(t)
 	record := bytes.Repeat([]byte{0xab}, 1000)
 	closed := func(again bool, name string, fill func(l *Log) error) {
 		t.Helper()
@@ -191,7 +193,7 @@ func TestATornEndIsCutAndCounted(t *testing.T) {
 }
 
 // TestWhatWasCutNeverComesBack has a batch. A crash has taken its first record and
-// left the second. What is written next is as long as the first.
+// left the second. The next record is as long as the first.
 func TestWhatWasCutNeverComesBack(t *testing.T) {
 	for _, next := range []string{"12345", "", strings.Repeat("x", 100)} {
 		d := newDisk(t, nil)
@@ -259,6 +261,7 @@ func TestAFrameWhoseLengthsDontFitIsNotWhole(t *testing.T) {
 // TestFramesBehindATornOneAreFoundWhereTheyMayBegin also where a read of the segment ends, and takes
 // nothing between these places for one.
 func TestFramesBehindATornOneAreFoundWhereTheyMayBegin(t *testing.T) {
+	isolate.Once(t)
 	h := header{size: 4 * recoverChunk, epoch: 1, first: 1, low: 1}
 	first := appendFrame(nil, 1, [][]byte{[]byte("first")}, 0)
 	k := secretOf(h.id, h.key)
@@ -387,7 +390,7 @@ func (d *shrinking) ReadAt(fd int, p []byte, at int64) (int, error) {
 	return d.Disk.ReadAt(fd, p, at)
 }
 
-// TestASegmentThatIsCutWhileItIsOpenedIsAnError, and no wait for what does not come.
+// TestASegmentThatIsCutWhileItIsOpenedIsAnError, and not a wait for bytes that do not come.
 func TestASegmentThatIsCutWhileItIsOpenedIsAnError(t *testing.T) {
 	files, _ := aLog(t, false)
 	d := &shrinking{Disk: newDisk(t, &fault.Image{Files: files})}

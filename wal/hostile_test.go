@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
 // counting counts the bytes that are read of segments' frames.
@@ -69,9 +70,10 @@ func hostile(size int, claim uint32, index uint64, stride int, knows bool) []byt
 	return segment
 }
 
-// TestHostileRecordsCostOpenNothing fills a segment behind its only record with what a client could have
-// put into records, and with what somebody could who reads the file.
+// TestHostileRecordsCostOpenNothing fills a segment behind its only record with bytes that a client
+// could have put into records, and with bytes that a reader of the file could.
 func TestHostileRecordsCostOpenNothing(t *testing.T) {
+	isolate.Once(t)
 	for _, size := range []int{64 << 10, 2 << 20} {
 		for _, knows := range []bool{false, true} {
 			for _, claim := range []int{0, 100, 5000, size / 2, size - 3*headerSize} {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
 // damages returns what a log's files may become: each has a damage that Open reports.
@@ -112,8 +113,9 @@ func TestRepairKeepsWhatIsBeforeTheDamage(t *testing.T) {
 	}
 }
 
-// TestACrashInsideOfRepairTakesNothing of what it keeps: the next one finds the same.
+// TestACrashInsideOfRepairTakesNothing: the next repair finds the same records.
 func TestACrashInsideOfRepairTakesNothing(t *testing.T) {
+	isolate.Once(t)
 	files, _ := aLog(t, true)
 	r := rand.New(rand.NewPCG(1, 1))
 	for what, damaged := range damages(files) {

@@ -7,7 +7,9 @@ package durable
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
+	"syscall"
 
 	"github.com/holdfast-go/holdfast/internal/keyed"
 	"github.com/holdfast-go/holdfast/internal/sys"
@@ -116,7 +118,10 @@ func (n *NameSyncs) Directory(is keyed.Key, sync func() error) error {
 			delete(n.next, is) // this sync does not cover later names
 			n.mu.Unlock()
 			err := sync()
-			if err != nil && err != ErrDirLost {
+			switch {
+			case RefusesDirs(err):
+				err = &RefusedError{err}
+			case err != nil && err != ErrDirLost:
 				n.Fail(is)
 			}
 			return err
@@ -155,6 +160,22 @@ func (n *NameSyncs) LostSince(directory keyed.Key, since int) error {
 func (n *NameSyncs) Settled(directory keyed.Key, since int) error {
 	n.Await(directory)
 	return n.LostSince(directory, since)
+}
+
+// A RefusedError says that a file system syncs no directories. No name is lost by that.
+type RefusedError struct{ Err error }
+
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("this file system syncs no directory (%v), so whether the name is durable is its server's affair", e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *RefusedError) Unwrap() error { return e.Err }
+
+// RefusesDirs reports whether an error of a directory's sync says that the file system has none:
+// SMB, vboxsf and old FUSE servers answer EINVAL, ENOTSUP or ENOSYS.
+func RefusesDirs(err error) bool {
+	return errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported)
 }
 
 var ErrDirLost = errors.New("another sync of the directory failed meanwhile")

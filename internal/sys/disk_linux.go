@@ -118,8 +118,15 @@ func (Disk) Stat(dir int, name Name) (Stat, error) {
 // StatPath returns the attributes of a path; it follows symbolic links.
 func (Disk) StatPath(path Name) (Stat, error) { return stat(atCwd, path, 0) }
 
-// StatFD returns the attributes of an open file or directory.
-func (Disk) StatFD(fd int) (Stat, error) { return stat(fd, "", unix.AT_EMPTY_PATH) }
+// StatFD returns the attributes of an open file or directory. A removed file has no Links, also
+// where the file system only hides it.
+func (Disk) StatFD(fd int) (Stat, error) {
+	is, err := stat(fd, "", unix.AT_EMPTY_PATH)
+	if err == nil && is.Links == 1 && is.Mode&unix.S_IFMT == unix.S_IFREG && isHidden(fd, is.Device) {
+		is.Links = 0
+	}
+	return is, err
+}
 
 // stat asks for no times. stat(2) and fstat(2) do, and after them the next write changes the inode
 // (multigrain timestamps, Linux 6.13): an append of 128 bytes by RWF_DSYNC then takes 180 µs

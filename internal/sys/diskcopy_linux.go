@@ -273,6 +273,9 @@ func (Disk) Free(fd int) (int64, error) {
 	if err := unix.Fstatfs(fd, &s); err != nil {
 		return 0, err
 	}
+	if roomUnknown(&s) {
+		return math.MaxInt64, nil
+	}
 	blocks, size := s.Bavail, uint64(s.Bsize)
 	if os.Geteuid() == 0 {
 		blocks = s.Bfree

@@ -53,6 +53,15 @@ func Dirty(d Disk) (bytes int64, ok bool) {
 	return 0, false
 }
 
+// A Folder knows whether a directory may take two names for one.
+type Folder interface{ FoldsNames(dir int) bool }
+
+// FoldsNames is [Folder].FoldsNames, and true for a disk without it.
+func FoldsNames(d Disk, dir int) bool {
+	f, ok := d.(Folder)
+	return !ok || f.FoldsNames(dir)
+}
+
 // Attributes has the calls on extended attributes of an open file. AttributesIn and AttributeIn
 // take a name in a directory, and do not follow a symbolic link. See [AttributesOf].
 type Attributes interface {

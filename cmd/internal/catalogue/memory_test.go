@@ -25,6 +25,7 @@ func fewer() int {
 // TestNoStateInMemoryBreaksAPromise judges at least a million states of all workloads, each under some of its generated
 // policies, and the controls.
 func TestNoStateInMemoryBreaksAPromise(t *testing.T) {
+	isolate.Once(t)
 	var states int64
 	began := time.Now()
 	for _, c := range (crash.Options{Workloads: Workloads(), Seed: rand.Uint64()}).Cells(crash.Memory) {
@@ -55,6 +56,7 @@ func TestNoStateInMemoryBreaksAPromise(t *testing.T) {
 
 // TestTimeThatIsOverLeavesVerdictsOut gives no time at all: the controls are judged, and some cells more.
 func TestTimeThatIsOverLeavesVerdictsOut(t *testing.T) {
+	isolate.Once(t)
 	o := crash.Options{Policies: []holdfast.Policy{holdfast.Unbuffered(), holdfast.Durable()}, Workloads: Workloads(), Levels: []crash.Level{crash.Memory}, States: 100, Time: 1}
 	verdicts, err := crash.Prove(t.Context(), o)
 	if err != nil || len(verdicts) != len(o.Cells(crash.Memory)) {

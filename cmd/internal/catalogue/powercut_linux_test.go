@@ -69,6 +69,7 @@ func TestPowerCutsOfRealFileSystems(t *testing.T) {
 // TestModelIsCutWithoutRoot judges workloads and all controls. Each liar must be caught, and nothing
 // else.
 func TestModelIsCutWithoutRoot(t *testing.T) {
+	isolate.Once(t, isolate.Race)
 	t.Parallel()
 	isolate.Fuse(t, func(t *testing.T) {
 		needs(t, powercut.Model)
@@ -99,6 +100,7 @@ func TestModelIsCutWithoutRoot(t *testing.T) {
 
 // TestModelTakesRootToo judges the controls for root.
 func TestModelTakesRootToo(t *testing.T) {
+	isolate.Once(t, isolate.Race)
 	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("root does not run this")

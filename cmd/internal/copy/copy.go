@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -17,6 +19,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/internal/cli"
 	"github.com/holdfast-go/holdfast/filecopy"
+	"github.com/holdfast-go/holdfast/internal/durable"
 )
 
 // A copying holds the flags of copy.
@@ -28,6 +31,8 @@ type copying struct {
 	quiet   bool
 	json    bool
 	single  bool // only one file is copied
+	best    bool
+	root    bool // run by root
 }
 
 // A copyPolicy is a policy, atomic, or o_sync.
@@ -53,7 +58,7 @@ func parseCopyPolicy(text string) (p copyPolicy, err error) {
 	if text == "o_sync" {
 		return copyPolicy{Policy: holdfast.EachDurable(), synced: true}, nil
 	}
-	if p.Policy, err = holdfast.ParsePolicy(text); err == nil && (p.FlushEvery > 0 || p.FlushBytes > 0) {
+	if p.Policy, err = cli.ParsePolicy(text); err == nil && (p.FlushEvery > 0 || p.FlushBytes > 0) {
 		_, flush, _ := strings.Cut(text, "flush=")
 		flush, _, _ = strings.Cut(flush, ",")
 		err = fmt.Errorf("flush=%s: a copy lets no byte wait in memory; leave flush out", flush)
@@ -93,13 +98,14 @@ cut file by file.`,
 	f.Var(cli.Once("policy", &c.policy, parseCopyPolicy), "policy", "how durable: sync=never (the default), sync=close (all, at the end;\nsync=group and periodic=1s are the same to a copy),\nsync=each (file by file), atomic (synced, then renamed, file by file),\nor o_sync (each write synced before the next, as with O_SYNC)")
 	f.BoolVar(&c.options.Verify, "verify", false, "read each copy back from the disk, past the page cache, and compare")
 	f.BoolVar(&c.options.Resume, "resume", false, "keep what an interrupted copy made of a file of 1 MiB or more, and go on\nwith what is proven to equal the source's beginning")
+	f.BoolVar(&c.best, "best", false, "go on where the file system refuses what --archive or --policy asks for,\nand say what was not kept; without it that is a failure")
 	f.BoolVar(&c.options.KeepGoing, "keep-going", false, "copy the others where one fails; the exit code is then 1")
 	f.BoolVarP(&c.verbose, "verbose", "v", false, "print a line for each file")
 	f.BoolVar(&c.quiet, "quiet", false, "print failures only: neither progress nor totals")
 	f.BoolVar(&c.json, "json", false, "print a JSON object for each file, and one for the totals")
 	f.Var(cli.Once("method", &c.options.Method, parseCopyMethod), "method", "try only auto, reflink, copy_file_range, splice or readwrite")
 	f.Var(cli.Once("size", &c.buffer, parseCopyBuffer), "buffer", "read and write with a buffer of this size (default: by the size of the file)")
-	f.Var(cli.Once("number", &c.options.Workers, cli.ParseBetween(1, 1024, "workers can't be")), "workers", "copy so many files at a time (default: the number of CPUs)")
+	f.Var(cli.Once("number", &c.options.Workers, cli.ParseBetween(1, 1024, "workers can't copy")), "workers", "copy so many files at a time (default: the number of CPUs)")
 	cli.InGroup(f, "How", "method", "buffer", "workers")
 	return cmd
 }
@@ -122,7 +128,7 @@ func parseCopyBuffer(text string) (holdfast.Size, error) {
 	size, err := holdfast.ParseSize(text)
 	switch {
 	case err == nil && size == 0:
-		return 0, errors.New("nothing can't be read at a time; use for instance 128KiB, or leave --buffer out")
+		return 0, errors.New("a buffer of 0 reads nothing; use for instance 128KiB, or leave --buffer out")
 	case err == nil && size > mostCopyBuffer:
 		return 0, fmt.Errorf("a buffer of %v is not possible; use 1B to %v", size, mostCopyBuffer)
 	}
@@ -166,6 +172,9 @@ func (c *copying) run(cmd *cobra.Command, args []string) error {
 	case c.quiet && c.verbose:
 		return cli.Misuse("give only one of them", "--quiet prints nothing, and --verbose a line for each file")
 	}
+	if c.best {
+		o.Effort = holdfast.Best
+	}
 	if c.buffer > 0 {
 		o.Policy.Buffer, o.Method = c.buffer, filecopy.ReadWrite // the other methods use no buffer
 	}
@@ -180,6 +189,7 @@ func (c *copying) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	c.root = os.Geteuid() == 0
 	c.single = len(plan) == 1 && !isDir(plan[0].source)
 	show := newCopyShow(c, cmd.OutOrStdout(), cmd.ErrOrStderr())
 	c.options.Each = show.each
@@ -249,11 +259,20 @@ func (c *copying) failedHint(t filecopy.Totals, err error) string {
 	var failure *filecopy.Error
 	if errors.As(err, &failure) && cli.DiskHint(err) == "" {
 		switch { // calls that need rights, or that some file systems lack
-		case failure.Op == "chown" && errors.Is(err, fs.ErrPermission):
-			hint = "run it as root, or leave --archive out"
+		case failure.Op == "chown" && errors.Is(err, fs.ErrPermission) && !c.root:
+			hint = "run it as root, leave --archive out, or give --best, which goes on"
+		case c.options.Archive && notKept(failure.Op) && !c.best:
+			hint = "the file system, or its mount, does not permit that: leave --archive out, or give --best, which goes on"
 		case failure.Op == "verify" && failure.Offset < 0:
 			hint = "leave --verify out on this file system"
 		}
+	}
+	if failure != nil && failure.Op == "sync directory" || hasRefusedDir(err) {
+		hint := "the whole file is there; only its name may be lost in a power cut"
+		if hasRefusedDir(err) {
+			return hint + "; give --best, which goes on, or --policy sync=never"
+		}
+		return hint + ": the kernel's log (dmesg) says why"
 	}
 	method := c.options.Method
 	cannot := errors.Is(err, errors.ErrUnsupported) ||
@@ -273,6 +292,17 @@ func (c *copying) failedHint(t filecopy.Totals, err error) string {
 		return "no half file is left"
 	}
 	return "no half file is left; --keep-going copies the others"
+}
+
+// notKept reports whether a call gives a copy what its source has beside its bytes.
+func notKept(op string) bool {
+	return slices.Contains([]string{"chown", "chmod", "set times", "utimens", "list attributes", "set attribute"}, op)
+}
+
+// hasRefusedDir reports whether an error says that the file system syncs no directories.
+func hasRefusedDir(err error) bool {
+	refused := (*durable.RefusedError)(nil)
+	return errors.As(err, &refused)
 }
 
 // A copyError is an error in the words of copyErrorText, without its advice.

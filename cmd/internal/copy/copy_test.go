@@ -60,7 +60,11 @@ func TestCopyHintsAreInTheWordsOfTheFlags(t *testing.T) {
 		"copy a to b: copy_file_range: why: "+syscall.EXDEV.Error(), "leave --method out, and what works here is taken")
 	owner := failedAs("chown", syscall.EPERM)
 	check(copying{}, owner, "copy a to b: chown: why: "+syscall.EPERM.Error(),
-		"no half file is left; run it as root, or leave --archive out")
+		"no half file is left; run it as root, leave --archive out, or give --best, which goes on")
+	check(copying{root: true, options: filecopy.Options{Archive: true}}, owner, "copy a to b: chown: why: "+syscall.EPERM.Error(),
+		"no half file is left; the file system, or its mount, does not permit that: leave --archive out, or give --best, which goes on")
+	check(copying{}, failedAs("sync directory", syscall.EIO), "copy a to b: sync directory: why: "+syscall.EIO.Error(),
+		"the whole file is there; only its name may be lost in a power cut: the kernel's log (dmesg) says why")
 	cached := failedAs("verify", errors.New("it stays in memory"))
 	check(copying{}, cached, "copy a to b: verify: why: it stays in memory",
 		"no half file is left; leave --verify out on this file system")

@@ -31,6 +31,7 @@ type copyShow struct {
 	held        error // the first failure, if not reported yet
 	undurable   int   // copied files that a power cut may take
 	holes       int64 // bytes of holes
+	notKept     error // the first of Result.NotKept
 	interrupted int   // number of files in progress when the call was interrupted
 	broken      error // the first error of standard output
 }
@@ -42,6 +43,9 @@ func (s *copyShow) each(r filecopy.Result) {
 	case r.Err == nil:
 		if !r.Durable {
 			s.undurable++
+		}
+		if s.notKept == nil {
+			s.notKept = r.NotKept
 		}
 		if r.Method != filecopy.Reflink {
 			s.holes += r.Size - r.Copied - r.Resumed
@@ -122,17 +126,21 @@ type copyLine struct {
 	NoJournal        bool             `json:"no_journal,omitempty"`
 	Verified         bool             `json:"verified"`
 	Changed          bool             `json:"changed,omitempty"`
+	NotKept          string           `json:"not_kept,omitempty"`
 	Error            string           `json:"error,omitempty"`
 }
 
 func newCopyLine(r filecopy.Result) copyLine {
-	text := ""
+	text, notKept := "", ""
+	if r.NotKept != nil {
+		notKept = notKeptText(r.NotKept)
+	}
 	if r.Err != nil {
 		text = copyErrorText(r.Err)
 	}
 	return copyLine{
 		"copy", plainPath(r.Source), plainPath(r.Destination), cli.NotText(plainPath(r.Source)), cli.NotText(plainPath(r.Destination)), r.Size, r.Copied, r.Resumed, r.Method.String(), r.Elapsed,
-		r.Outcome, r.Durable, r.NoJournal, r.Verified, r.Changed, text,
+		r.Outcome, r.Durable, r.NoJournal, r.Verified, r.Changed, notKept, text,
 	}
 }
 
@@ -147,6 +155,9 @@ func shownPath(path string) string {
 	}
 	return path
 }
+
+// notKeptText returns what of a copy was not kept, and why, in one line.
+func notKeptText(err error) string { return strings.ReplaceAll(err.Error(), "\n", ", ") }
 
 // copyErrorText returns an error's text with plain paths.
 func copyErrorText(err error) string {
@@ -199,7 +210,7 @@ func copyLineText(r filecopy.Result) string {
 	for _, is := range []struct {
 		so   bool
 		text string
-	}{{r.Verified, "verified"}, {r.Durable, "durable"}, {r.Changed, "changed meanwhile"}} {
+	}{{r.Verified, "verified"}, {r.Durable, "durable"}, {r.Changed, "changed meanwhile"}, {r.NotKept != nil, "not all is kept"}} {
 		if is.so {
 			how = append(how, is.text)
 		}
@@ -242,12 +253,13 @@ func (s *copyShow) print(t filecopy.Totals, err error) error {
 		Copied    int64          `json:"copied_bytes"`
 		Holes     int64          `json:"hole_bytes"`
 		Changed   int            `json:"changed"`
+		NotKept   int            `json:"not_kept"`
 		Methods   map[string]int `json:"methods"`
 		Policy    string         `json:"policy"`
 		Durable   bool           `json:"durable"`
 		NoJournal int            `json:"no_journal"`
 		Elapsed   time.Duration  `json:"elapsed_ns"`
-	}{"copy_totals", end, t.Files, t.Dirs, t.Links, t.Refused, t.Failed, t.Size, t.Copied, s.holes, t.Changed, methods, s.policy.String(), s.undurable == 0, t.NoJournal, t.Elapsed}))
+	}{"copy_totals", end, t.Files, t.Dirs, t.Links, t.Refused, t.Failed, t.Size, t.Copied, s.holes, t.Changed, t.NotKept, methods, s.policy.String(), s.undurable == 0, t.NoJournal, t.Elapsed}))
 	return s.broken
 }
 
@@ -279,6 +291,9 @@ func (s *copyShow) totalsText(t filecopy.Totals) string {
 	}
 	if t.Changed > 0 {
 		fmt.Fprintf(&b, "changed meanwhile: %s, whose copies may be of no single moment\n", cli.CountText(int64(t.Changed), "file"))
+	}
+	if t.NotKept > 0 {
+		fmt.Fprintf(&b, "not kept: of %s, first %s; the file system or its mount does not permit it\n", cli.CountText(int64(t.NotKept), "name"), notKeptText(s.notKept))
 	}
 	if t.Failed+t.Refused > 0 {
 		fmt.Fprintf(&b, "not copied: %d failed, %d refused\n", t.Failed, t.Refused)

@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/crash"
 )
 
-// A program is one setting of what is crashed. It is a database that open opens in the working
+// A program is one setting of one peer. It is a database that open opens in the working
 // directory, or a command for the shell and one that reads.
 type program struct {
 	name, setting string
@@ -32,7 +32,7 @@ type database struct {
 	read func(do func(n uint64)) (last uint64, err error)
 }
 
-// programs are what is crashed. SQLite takes the sync of a directory for done even if it has failed
+// programs are the peers to crash. SQLite takes the sync of a directory for done even if it has failed
 // (unixSync in its os_unix.c, ticket 1657). So the level fault loses the whole database, if it
 // meets this call.
 var programs = []program{
@@ -42,8 +42,8 @@ var programs = []program{
 		documented: "yes: a commit may roll back after a power loss"},
 	{name: "SQLite", setting: "DELETE, synchronous=FULL", open: sqlite("DELETE", "FULL"), may: []crash.Level{crash.Fault, crash.PowerCut},
 		documented: "yes: only EXTRA syncs the directory after the journal's removal; and as above"},
-	{name: "bbolt", setting: "default", open: bolt(false),
-		documented: "yes: each commit is synced"},
+	{name: "bbolt", setting: "default", open: bolt(false), may: []crash.Level{crash.Fault, crash.PowerCut},
+		documented: "yes: each commit is synced; but its first Open writes four pages by one write, and what a crash leaves of them it refuses"},
 	{name: "bbolt", setting: "NoSync", open: bolt(true), lost: []crash.Level{crash.PowerCut}, may: []crash.Level{crash.Fault},
 		documented: "yes: a failure of the system may take or corrupt the database"},
 	{name: "pebble", setting: "pebble.Sync", open: openPebble(pebble.Sync),
