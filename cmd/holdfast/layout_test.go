@@ -2,11 +2,11 @@ package main
 
 import (
 	"encoding/csv"
-	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -73,22 +73,61 @@ func TestWhereTheLinkerPutsItIsNoDifference(t *testing.T) {
 			t.Fatalf("%v: %s", err, text)
 		}
 	}
-	text, err := exec.Command(a, "compare", filepath.Join(dir, "0.jsonl"), filepath.Join(dir, "1.jsonl"), "--export", "csv").Output()
-	var code *exec.ExitError
-	if errors.As(err, &code) && code.ExitCode() == cli.ExitNotKnown {
+	compare := exec.Command(a, "compare", filepath.Join(dir, "0.jsonl"), filepath.Join(dir, "1.jsonl"), "--export", "csv")
+	text, err := compare.Output()
+	if compare.ProcessState == nil {
+		t.Fatal(err)
+	}
+	wrong, disturbed := toldApart(text, compare.ProcessState.ExitCode())
+	if disturbed {
 		t.Skip("other programs disturbed one of the two runs") // which compare says
 	}
-	if err != nil {
-		t.Errorf("%v: %s", err, text)
-	}
-	rows, err := csv.NewReader(strings.NewReader(string(text))).ReadAll()
-	if err != nil || len(rows) < 4 {
-		t.Fatalf("%v: %s", err, text)
-	}
-	for _, row := range rows[1:] {
-		if word := row[10]; word != "same" && word != "not proven" {
-			t.Errorf("%s is %s: %s", row[0], word, text)
-		}
+	if wrong != "" {
+		t.Errorf("%s\n%s", wrong, text)
 	}
 	t.Logf("by seed %d\n%s", seed, text)
+}
+
+// toldApart returns what compare says of two builds of one code, by its CSV and its exit code, that it must not say. It must say
+// something of two cells and of both together. A disturbed pair has no verdict.
+func toldApart(text []byte, code int) (wrong string, disturbed bool) {
+	if code == cli.ExitNotKnown {
+		return "", true
+	}
+	rows, err := csv.NewReader(strings.NewReader(string(text))).ReadAll()
+	if err != nil {
+		return err.Error(), false
+	}
+	var words []string
+	if code != cli.ExitOK {
+		words = append(words, fmt.Sprintf("it exits with %d", code))
+	}
+	if len(rows) < 4 {
+		return fmt.Sprintf("it has %d lines", len(rows)), false
+	}
+	verdict := slices.Index(rows[0], "verdict")
+	if verdict < 0 {
+		return "it has no column of verdicts", false
+	}
+	for _, row := range rows[1:] {
+		if word := row[verdict]; word != "same" && word != "not proven" {
+			words = append(words, row[0]+" is "+word)
+		}
+	}
+	return strings.Join(words, "; "), false
+}
+
+func TestToldApart(t *testing.T) {
+	const head = "cell,ratio,verdict,regressed\n"
+	check := func(text string, code int, want string, wantDisturbed bool) {
+		t.Helper()
+		if got, disturbed := toldApart([]byte(text), code); got != want || disturbed != wantDisturbed {
+			t.Errorf("%q, %v, want %q, %v", got, disturbed, want, wantDisturbed)
+		}
+	}
+	check(head+"a,1.01,same,false\nb,1.04,not proven,false\noverall,1,same,false\n", cli.ExitOK, "", false)
+	check(head+"a,1.21,slower,true\nb,1,same,false\noverall,0.9,faster,false\n", cli.ExitNotMet, "it exits with 1; a is slower; overall is faster", false)
+	check(head+"a,1.21,slower,false\nb,1,same,false\noverall,1,same,false\n", cli.ExitNotKnown, "", true)
+	check(head+"a,1,same,false\noverall,1,same,false\n", cli.ExitOK, "it has 3 lines", false)
+	check("", cli.ExitOK, "it has 0 lines", false)
 }

@@ -1,16 +1,18 @@
 #!/bin/sh
 # Bars asks of this machine, while it is quiet: how often are builds of the same code told apart, also where the linker laid them
-# out in another order, and how often is a build found that was made slower on purpose, by about 20 and 10 %? The default run
-# takes about 5 minutes for each try.
+# out in another order, and how often is a build found that was made slower on purpose, by about 20 and 10 %? A try is four runs
+# of two cells in 20 processes each, and four alternations of 20 pairs of them: about 65 s, so 20 tries take some 22 minutes.
 #
 #	dev/tools/bars/bars.sh [TRIES [MORE LESS [FLAGS]]]    MORE and LESS: turns of an empty loop in each Write, 26 are about 20 % of a cell with a
-#	                                                      buffer of 64 KiB here, 13 about 10 %. FLAGS are for bench, such as "--time 20s"
+#	                                                      buffer of 64 KiB here, 13 about 10 %. FLAGS are for bench in place of those
+#	                                                      for two cells; with " " all is as in a default run: 7 minutes a try
 #
 # Results stay in the directory that it names. By its last lines:
 #	against A2, L      no word          against B, C    a word: 95 % of 20
 #	compare A A, A L   no word: 98 %    compare A B     a word: 95 % of 40 pairs; compare A C  85 %
 set -eu
-tries=${1:-20} more=${2:-26} less=${3:-13} flags=${4:-}
+tries=${1:-20} more=${2:-26} less=${3:-13}
+flags=${4:-"--writers 1 --policy buffer=64KiB --policy buffer=4KiB --rounds 20"}
 cd "$(dirname "$0")/../../.."
 root=$PWD out=$(mktemp -d "${TMPDIR:-/var/tmp}/holdfast-bars-XXXXXX")
 echo "in $out"
@@ -37,7 +39,8 @@ try=0
 while [ "$try" -lt "$tries" ]; do
 	try=$((try + 1))
 	for b in A2 L B C; do
-		code=0; "./$b" bench --against ./A --export csv -o "against-$b-$try.jsonl" >"against-$b-$try.csv" 2>"against-$b-$try.err" || code=$?
+		# shellcheck disable=SC2086
+		code=0; "./$b" bench $flags --against ./A --export csv -o "against-$b-$try.jsonl" >"against-$b-$try.csv" 2>"against-$b-$try.err" || code=$?
 		said "against $b $try" "against-$b-$try.csv" "$code"
 	done
 	for b in A L B C; do
