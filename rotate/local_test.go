@@ -37,6 +37,27 @@ func TestLocalTime(t *testing.T) {
 	check(time.Hour, "2026-03-29T01:30:00+01:00", "2026-03-29T03:00:00+02:00")
 	check(30*time.Minute, "2026-10-25T02:45:00+01:00", "2026-10-25T03:00:00+01:00")
 
+	check(30*time.Minute, "2026-10-25T02:15:00+02:00", "2026-10-25T02:30:00+02:00")
+	check(30*time.Minute, "2026-10-25T02:15:00+01:00", "2026-10-25T02:30:00+01:00") // for the second time
+
+	havana, err := time.LoadLocation("America/Havana")
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.Local = havana // where the clock is set from midnight to 01:00
+	check(day, "2026-03-07T23:30:00-05:00", "2026-03-08T01:00:00-04:00")
+	time.Local = berlin
+
+	synctest.Test(t, func(t *testing.T) { // 01:00 here
+		d := newMemory(t)
+		if err := d.WriteFile("/log/app-2000-01-01T00-30-00.000.log", nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		f := opened(t, d, Options{LocalTime: true, MaxAge: 20 * time.Minute, OnError: func(e *Error) { t.Error(e) }})
+		if err := f.Close(); err != nil || len(backupsOf(d)) > 0 {
+			t.Errorf("%v, %q is 30 min old and stays", err, names(backupsOf(d)))
+		}
+	})
 	synctest.Test(t, func(t *testing.T) { // it begins at 2000-01-01, 00:00 UTC
 		d, l := newMemory(t), ledger{}
 		f := opened(t, d, Options{LocalTime: true, MaxAge: 90 * time.Minute, OnError: func(e *Error) { t.Error(e) }})

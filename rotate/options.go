@@ -180,7 +180,7 @@ func (o Options) due(after time.Time) (first time.Time) {
 		wall := o.wall(after)
 		since := time.Duration(wall.UnixNano()) // of 1970: Truncate counts from year 1
 		at := after.Add(every - since%every)
-		if o.LocalTime { // the clock may be set before that
+		if time.Duration(o.wall(at).UnixNano())%every != 0 { // the local clock is set before that
 			w := wall.Add(every - since%every)
 			local := time.Date(w.Year(), w.Month(), w.Day(), w.Hour(), w.Minute(), w.Second(), w.Nanosecond(), time.Local)
 			if local.After(after) {

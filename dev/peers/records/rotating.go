@@ -22,7 +22,7 @@ func rotating() (all []*group) {
 	const size = 8 * holdfast.MiB
 	ours := func(p holdfast.Policy) how {
 		return how{read: rotatedRecords, open: func(dir string, _ work) (*sink, error) {
-			f, err := rotate.Open(logPath(dir), rotate.Options{Policy: p, MaxSize: size})
+			f, err := rotate.Open(logPath(dir), rotate.Options{Policy: p, MaxSize: size, Records: true})
 			if err != nil {
 				return nil, err
 			}

@@ -114,6 +114,7 @@ type trouble struct {
 	name    string
 	at      limits
 	times   int                                     // how often do is called
+	halves  bool                                    // a logger holds a lock and writes a record and its line feed by two Writes
 	paced   bool                                    // the records come at a rate: what is noticed within a second needs seconds
 	prepare func(*trial, int) (func() error, error) // for n records; returns the function that undoes it
 	do      func(*trial) error
@@ -121,6 +122,7 @@ type trouble struct {
 
 var troubles = []trouble{
 	{name: "rotated by size, at 1 MiB", at: limits{size: holdfast.MiB}},
+	{name: "rotated by size, and each record is two Writes", at: limits{size: holdfast.MiB}, halves: true},
 	{name: "rotated by time, each second", at: limits{every: time.Second}, paced: true},
 	{name: "moved, then a SIGHUP", times: 9, do: func(t *trial) error { return errors.Join(t.move(), t.log.Rotate()) }},
 	{name: "moved", times: 3, paced: true, do: (*trial).move},
@@ -134,6 +136,7 @@ var troubles = []trouble{
 type trial struct {
 	root, dir, path string // dir is in root, and has nothing but the log
 	log             sink
+	logger          sync.Mutex   // of a logger that writes a record by two Writes
 	writing         sync.RWMutex // held alone while nothing may be written
 	moves           int
 	held            []held // files that another program has moved or removed
@@ -298,7 +301,7 @@ func (t *trial) write(x trouble, records, rate int) (accepted [goroutines][]bool
 					time.Sleep(time.Until(start.Add(time.Duration(n) * time.Second * goroutines / time.Duration(rate))))
 				}
 				t.writing.RLock()
-				_, failed := t.log.Write(record(g, n))
+				failed := t.put(record(g, n), x.halves)
 				t.writing.RUnlock()
 				if accepted[g][n] = failed == nil; failed != nil {
 					refusals.Add(1)
@@ -314,6 +317,22 @@ func (t *trial) write(x trouble, records, rate int) (accepted [goroutines][]bool
 	}
 	group.Wait()
 	return accepted, int(refusals.Load()), err
+}
+
+// put writes one record, by one Write or as a logger that writes the line feed alone.
+func (t *trial) put(record []byte, halves bool) error {
+	if !halves {
+		_, err := t.log.Write(record)
+		return err
+	}
+	t.logger.Lock()
+	defer t.logger.Unlock()
+	end := len(record) - 1
+	if _, err := t.log.Write(record[:end]); err != nil {
+		return err
+	}
+	_, err := t.log.Write(record[end:])
+	return err
 }
 
 // count reads all files of the log. Records in a file at its removal count as present.
