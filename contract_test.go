@@ -178,7 +178,7 @@ func TestCloseSaysTheSameAgain(t *testing.T) {
 	}, fault.Fault{Op: fault.Close, Err: syscall.EIO})
 }
 
-// TestCloseContextEndsWithItsContext has a call of the file take an hour and fail, and asks Close for what became of it.
+// TestCloseContextEndsWithItsContext has a call of the file take an hour and fail, and asks Close for its error.
 func TestCloseContextEndsWithItsContext(t *testing.T) {
 	for _, op := range []fault.Op{fault.Write, fault.Sync, fault.Close} {
 		inBubble(t, "buffer=4KiB,sync=close", func(t *testing.T, w *holdfast.Writer, _ *fault.File) {
@@ -817,7 +817,7 @@ func TestWaitDurableBesideCloseIsForItsSync(t *testing.T) {
 	}, fault.Fault{Op: fault.Sync, Delay: time.Second})
 }
 
-// TestCloseOnAFullDiskWaitsForTheSyncInFlight, which is that of another call and of fewer bytes.
+// TestCloseOnAFullDiskWaitsForTheSyncInFlight, which another call started for fewer bytes.
 func TestCloseOnAFullDiskWaitsForTheSyncInFlight(t *testing.T) {
 	inBubble(t, "buffer=4KiB,sync=close", func(t *testing.T, w *holdfast.Writer, f *fault.File) {
 		f.SetRoom(1000)
@@ -842,6 +842,7 @@ func TestCloseOnAFullDiskWaitsForTheSyncInFlight(t *testing.T) {
 
 // TestWriterKeepsThePromises by Write, and by Enqueue and WaitDurable.
 func TestWriterKeepsThePromises(t *testing.T) {
+	isolate.Once(t, isolate.Ordinary)
 	o := crashsuite.Opener{
 		Name: "Writer",
 		Open: func(g *crashsuite.Ground) (crashsuite.Subject, error) { return openWriter(g) },
@@ -1017,7 +1018,7 @@ func (s *stage) noGoroutines() {
 }
 
 // goroutinesLeft returns the stacks of goroutines that run code of package holdfast, once
-// those that are about to end have had their chance. No call may be on its way.
+// goroutines that are about to end have had time to. No call may be on its way.
 func goroutinesLeft(inBubble bool) (left string) {
 	for range 1000 {
 		if inBubble {

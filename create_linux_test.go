@@ -39,7 +39,7 @@ func openDirectories(t *testing.T, below string) (all []string) {
 }
 
 // TestKernelIsAskedToSyncTheDirectoryOfANewName has the kernel refuse fsync(2), which a
-// Writer calls for directories alone, and looks which directory it has open: that of the name.
+// Writer calls for directories alone, and checks that the directory it has open is the name's.
 func TestKernelIsAskedToSyncTheDirectoryOfANewName(t *testing.T) {
 	isolate.Process(t, func(t *testing.T) {
 		top := t.TempDir()

@@ -20,7 +20,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
-// openers are Create and Append, for what they have in common.
+// openers are Create and Append, for their common contract.
 var openers = map[string]func(string, holdfast.Policy) (*holdfast.Writer, error){
 	"Create": holdfast.Create,
 	"Append": holdfast.Append,
@@ -275,6 +275,7 @@ func TestNewStartsNoTimer(t *testing.T) {
 
 // TestWriteAllocatesNothing counts allocations of each Write in steady state.
 func TestWriteAllocatesNothing(t *testing.T) {
+	isolate.Once(t, isolate.Ordinary)
 	if isolate.RaceEnabled {
 		t.Skip("the race detector allocates")
 	}

@@ -50,7 +50,7 @@ func TestFailureInTheBackgroundIsReportedByTheNextCallOnce(t *testing.T) {
 	for _, policy := range []string{"buffer=4KiB,flush=10ms,sync=never", "buffer=64KiB,sync=10ms", "buffer=64KiB,flush=10ms,sync=20ms"} {
 		for name, call := range calls {
 			if name == "WaitDurable" && policy != "buffer=4KiB,flush=10ms,sync=never" {
-				continue // the sync by time tries again at once, and what is durable is no failure
+				continue // the sync by time tries again at once, and durable bytes are no failure
 			}
 			t.Run(policy+"/"+name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
@@ -163,7 +163,7 @@ func TestFullDiskRefusesEveryCallLosesNothingAndGoesOn(t *testing.T) {
 				t.Fatal(err)
 			}
 			asWriteError(t, w.Flush(), syscall.ENOSPC, 3, 0)
-			if err := w.Sync(); !errors.Is(err, syscall.ENOSPC) { // and what was flushed is synced
+			if err := w.Sync(); !errors.Is(err, syscall.ENOSPC) { // and the flushed bytes are synced
 				t.Errorf("Sync on a full disk = %v", err)
 			}
 			for range 3 {
@@ -595,7 +595,8 @@ func TestFailedWritesAreOneFailureUntilOneWorks(t *testing.T) {
 	})
 }
 
-// TestErrPrefersTheFinalFailure: the disk is full, and the sync of what it took fails too. Both are counted, though no one listens.
+// TestErrPrefersTheFinalFailure: the disk is full, and the sync of the bytes it took fails too. Both are counted,
+// though no one listens.
 func TestErrPrefersTheFinalFailure(t *testing.T) {
 	inBubble(t, "buffer=4KiB,sync=close", func(t *testing.T, w *holdfast.Writer, f *fault.File) {
 		f.SetRoom(3)
@@ -657,7 +658,7 @@ func TestOnErrorMayCallTheWriter(t *testing.T) {
 			synctest.Wait()
 			want := 1
 			if op == fault.Write && s.w.Stats().NotFlushed > 0 {
-				want = 2 // what Close has lost is a failure of its own
+				want = 2 // Close's own loss is a further failure
 			}
 			if calls != want {
 				s.Errorf("%d calls, want %d", calls, want)

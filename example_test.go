@@ -28,7 +28,7 @@ func Example() {
 	dir := Dir()
 	defer os.RemoveAll(dir)
 
-	// Whatever crashes, lose at most the last second and what came during one sync.
+	// Whatever crashes, lose at most the records of the last second and of one sync.
 	w, err := holdfast.Create(filepath.Join(dir, "events.log"), holdfast.Periodic(time.Second))
 	if err != nil {
 		log.Fatal(err)

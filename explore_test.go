@@ -29,11 +29,11 @@ var (
 	exploreLimit = flag.Int("explore.limit", 0, "at most how many executions the explorer makes of each configuration; 0 takes the default")
 )
 
-// A configuration is what the explorer explores: the calls of some goroutines on a Writer.
+// A configuration is one input of the explorer: the calls of some goroutines on a Writer.
 //
-// A script has one word for each call. A letter says which: w is a Write and e an Enqueue, each of so
-// many bytes; d is an Enqueue and a WaitDurable, and c the same with a context that may end any time;
-// f is Flush, s Sync, x Close.
+// A script has one word for each call. A letter says which: w is a Write and e an Enqueue, each of
+// the number of bytes behind it; d is an Enqueue and a WaitDurable, and c the same with a context
+// that may end any time; f is Flush, s Sync, x Close.
 type configuration struct {
 	policy  string
 	scripts []string
@@ -77,10 +77,11 @@ var (
 // ends and how, and when time passes. Whatever it chooses, no call waits while no call of the file is
 // on its way, and the file has the bytes it must have.
 //
-// It makes an execution again and again, each time with other choices: first all those that differ in
-// one choice from the ordinary order, in two, and so on, then random ones. In the ordinary order
-// goroutines go on as far as they can before a call of the file ends.
+// It makes an execution again and again, each time with other choices: first all executions that
+// differ in one choice from the ordinary order, in two, and so on, then random ones. In the ordinary
+// order goroutines go on as far as they can before a call of the file ends.
 func TestExplore(t *testing.T) {
+	isolate.Once(t, isolate.Ordinary)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // so that an execution can be repeated
 	if *exploreCase != "" {
 		replay(t, *exploreCase)
@@ -366,7 +367,7 @@ func (e *execution) check() {
 	if e.idles() && time.Since(e.moved) >= 3*e.longest {
 		e.wrong("hangs: these wait while the file does nothing: %s\n%s", e.waiting(), bubble())
 	}
-	// Those that wait for a sync, since too many bytes are not durable, wait for its end.
+	// Calls that wait for a sync, since too many bytes are not durable, wait for its end.
 	if e.closed && !e.policy.Sync.Waits() && e.policy.Due().Dirty == 0 {
 		writes := 0
 		for _, c := range e.clients {

@@ -168,8 +168,8 @@ func parseFaultRun(text string) (c faultRun, err error) {
 	return c, err
 }
 
-// source returns the case's source of randomness for one purpose. What goroutines
-// do is the same for all kinds and positions of one round, how it ends is not.
+// source returns the case's source of randomness for one purpose. The goroutines' calls are the
+// same for all kinds and positions of one round, their outcomes are not.
 func (c faultRun) source(purpose string) *rand.Rand {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%s/%d/%s", purpose, c.round, c.policy)
@@ -411,9 +411,9 @@ func (a *actor) size() int {
 	}
 }
 
-// A ledger writes down what the callers of a Writer did and learnt, and what
-// the file held meanwhile. Its judge knows the contract, Policy.Loss and these
-// notes, and nothing of how a Writer works.
+// A ledger records the calls of a Writer's callers, their results, and the file's content
+// meanwhile. Its judge knows the contract, Policy.Loss and these notes, and nothing of how a Writer
+// works.
 //
 // Order is known by ticks: a call whose end has a smaller tick than another's
 // begin has returned before that one was made.
@@ -437,7 +437,7 @@ type ledger struct {
 type call struct {
 	method     string
 	stream     byte   // whose records keep their order among themselves
-	record     []byte // what it was to write, if anything
+	record     []byte // the bytes to write, if any
 	begin, end int64
 	at, until  time.Duration
 	n          int
@@ -475,7 +475,7 @@ func newLedger(p holdfast.Policy, f *fault.File, seed uint64) (*ledger, error) {
 	return l, err
 }
 
-// watch notes an event and what the file holds then: crash points lie before and
+// watch notes an event and the file's content then: crash points lie before and
 // after every call that the file gets.
 func (l *ledger) watch(c fault.Call) {
 	l.mu.Lock()
@@ -632,8 +632,7 @@ func (l *ledger) story() string {
 	return text.String()
 }
 
-// A verdict is a judge at work: the ledger, where each record stands in the
-// file, and what is wrong.
+// A verdict is a judge at work: the ledger, each record's place in the file, and the errors found.
 type verdict struct {
 	*ledger
 	data     []byte
@@ -703,7 +702,7 @@ func (v *verdict) pieceAt(at int) []byte {
 	return v.data[at:end]
 }
 
-// next returns the call that a piece belongs to, and those that come after it. A
+// next returns the call that a piece belongs to, and the calls after it. A
 // failed Enqueue may have left any piece, or none. The last piece of the file may
 // be cut short.
 func next(queue []*call, piece []byte, last bool) (*call, []*call) {
@@ -825,7 +824,7 @@ func (v *verdict) judgeLossAt(m mark, what string, kept int64, bound holdfast.Bo
 			v.wrong("%s at tick %d, %v: takes what is %v old, more than %v: %v", what, m.tick, m.at, age, bound, c)
 		}
 	}
-	// What is in flight comes on top where the bound says so: judgeSyncBytes.
+	// Bytes in flight come on top where the bound says so: judgeSyncBytes.
 	if bound.Bytes != holdfast.Unlimited && !bound.InFlight && lost > int64(bound.Bytes) {
 		v.wrong("%s at tick %d, %v: takes %d bytes that were acknowledged; the policy says %v", what, m.tick, m.at, lost, bound)
 	}
@@ -986,8 +985,8 @@ func (v *verdict) judgeKind(c *call) {
 	}
 }
 
-// caused reports whether a call of the file failed before c returned with what
-// err wraps.
+// caused reports whether a call of the file failed, before c returned, with an error that err
+// wraps.
 func (v *verdict) caused(op fault.Op, c *call, err error) bool {
 	return slices.ContainsFunc(v.events, func(e event) bool {
 		short := e.Err == nil && errors.Is(err, io.ErrShortWrite)
@@ -1090,7 +1089,7 @@ func (v *verdict) judgeFinalSyncError() {
 }
 
 // judgeDeadlines checks that each byte started on its way when the policy
-// says, or as soon as what was in flight had ended. It judges where no call of
+// says, or as soon as the call in flight had ended. It judges where no call of
 // the file failed and none took longer than a period. A slower file is judged
 // by its losses.
 func (v *verdict) judgeDeadlines() {

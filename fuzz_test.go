@@ -41,7 +41,7 @@ func FuzzCalls(f *testing.F) {
 	})
 }
 
-// runProgram returns what is wrong and what happened.
+// runProgram returns the errors found and the history.
 func runProgram(t *testing.T, program []byte) (problems []string, story string) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -279,8 +279,7 @@ func checkPolicyText(t *testing.T, p holdfast.Policy) {
 	}
 }
 
-// FuzzPolicyText starts from values, so that it also meets those that no one
-// would write as text.
+// FuzzPolicyText starts from values, so that it also meets values that no one would write as text.
 func FuzzPolicyText(f *testing.F) {
 	f.Add(int64(0), int64(0), int64(0), uint8(0), int64(0), int64(0))
 	f.Add(int64(65536), int64(100*time.Millisecond), int64(4096), uint8(holdfast.SyncPeriodic), int64(time.Second), int64(4<<20))

@@ -20,6 +20,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 	"github.com/holdfast-go/holdfast/internal/policies"
 )
 
@@ -28,7 +29,7 @@ var (
 	livenessRounds = flag.Int("liveness.rounds", 1, "how often the liveness test meets each policy with each fault")
 )
 
-// A trouble is what the file does from one moment to another.
+// A trouble is the file's behaviour from one moment to another.
 type trouble struct {
 	name        string
 	write, sync time.Duration // how long the calls of the file may take meanwhile
@@ -121,6 +122,7 @@ func newLiveness(seed uint64) *liveness {
 // in trouble, in fake time. While the file answers, calls return. When the trouble is over and no call is
 // made any more, every byte arrives within the bounds of its policy. The ledger judges the rest.
 func TestEveryByteArrivesAndNoCallHangs(t *testing.T) {
+	isolate.Once(t, isolate.Ordinary)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	if *livenessSeed != 0 {
 		newLiveness(*livenessSeed).check(t)
@@ -262,10 +264,10 @@ func (x *liveness) finale() {
 }
 
 // patience is how long calls may wait until one of them returns. A call may wait for the flush and
-// the sync in flight, for those of a large Write that came first, for its own flush, in two writes
-// across the end of the ring, and for its own sync. A leader of a group commit waits for others for
-// no longer than a sync. All that twice. Without a slow file this is less than any period, so that no
-// clock comes to the help of a call that was forgotten.
+// the sync in flight, for a flush and a sync of a large Write that came first, for its own flush, in
+// two writes across the end of the ring, and for its own sync. A leader of a group commit waits for
+// others for no longer than a sync. All that twice. Without a slow file this is less than any period,
+// so that no clock comes to the help of a call that was forgotten.
 func (x *liveness) patience() time.Duration { return ms + 10*(x.write+x.sync) }
 
 // await runs calls, and returns what waits if for too long no call returns.
@@ -292,7 +294,7 @@ func (x *liveness) hung() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Since(l.birth)
-	last, since := time.Duration(0), now // when a call returned, and when the oldest of those that wait was made
+	last, since := time.Duration(0), now // when a call returned, and when the oldest waiting call was made
 	var waiting []*call
 	for _, c := range l.calls {
 		if c.end > 0 {
@@ -339,9 +341,9 @@ func bubble() string {
 // settled waits as long as a byte may take to arrive, makes no call that helps it, and returns
 // which bytes have not arrived.
 //
-// Time: the period, and before it the flush and the sync in flight and those of a large Write, and then
-// the own ones: a flush across the end of the ring is two writes. Bytes: no time at all but for
-// the flushes and syncs in flight.
+// Time: the period, and before it the flush and the sync in flight and a large Write's, and then the
+// own ones: a flush across the end of the ring is two writes. Bytes: no time at all but for the flushes
+// and syncs in flight.
 func (x *liveness) settled() (problems []string) {
 	w, p := x.l.w, x.Policy
 	if x.panics != "" {
@@ -416,7 +418,7 @@ func (x *liveness) judgeReports() (problems []string) {
 	return problems
 }
 
-// judgePanic checks what the other calls learnt of a panic of the file, and what it left there.
+// judgePanic checks the other calls' errors after a panic of the file, and the bytes it left there.
 func (x *liveness) judgePanic() (problems []string) {
 	v := &verdict{ledger: x.l, data: x.l.file.ProcessCrash(), place: map[*call]span{}}
 	v.problems = append(v.problems, x.l.file.Violations()...)

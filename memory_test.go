@@ -19,6 +19,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
 // memory is a file that keeps what it is given.
@@ -246,9 +247,10 @@ func TestFailedSyncReleasesThoseThatWaitForRoom(t *testing.T) {
 	})
 }
 
-// TestIdleWriterTakesTwoKiB fills strips, syncs and writes one record more. What a Writer keeps
-// beside its file is small then, once garbage was collected: memory that is empty is let go.
+// TestIdleWriterTakesTwoKiB fills strips, syncs and writes one record more. A Writer's memory
+// beside its file is small then, once garbage was collected: empty memory is let go.
 func TestIdleWriterTakesTwoKiB(t *testing.T) {
+	isolate.Once(t, isolate.Ordinary)
 	const writers, most = 40, 2048
 	check := func(policy string) {
 		p, err := holdfast.ParsePolicy(policy)

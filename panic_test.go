@@ -101,6 +101,7 @@ func checkPoisoned(t *testing.T, w *holdfast.Writer, cause string) {
 
 // TestPanicOfTheFilePoisonsTheWriter has the file panic below every call.
 func TestPanicOfTheFilePoisonsTheWriter(t *testing.T) {
+	isolate.Once(t, isolate.Ordinary)
 	for i, policy := range []string{
 		"buffer=0,sync=never", "buffer=64B,sync=never", "buffer=4KiB,sync=never", "buffer=4KiB,sync=close",
 		"buffer=4KiB,sync=group", "buffer=0,sync=group", "buffer=4KiB,sync=each", "buffer=4KiB,flush=24h,sync=48h",

@@ -190,8 +190,8 @@ func Append(path string, p Policy) (*Writer, error) {
 }
 
 // OpenFile opens the file path as [os.OpenFile] does with flag and perm, and returns a Writer
-// on it. Otherwise it does as Create. Without os.O_APPEND the Writer begins at byte 0. What the
-// system refuses is a *fs.PathError, as of os.OpenFile.
+// on it. Otherwise it does as Create. Without os.O_APPEND the Writer begins at byte 0. A refusal of
+// the system is a *fs.PathError, as os.OpenFile's.
 func OpenFile(path string, flag int, perm fs.FileMode, p Policy) (*Writer, error) {
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("holdfast: %w", err)

@@ -133,8 +133,8 @@ func TestNoByteWaitsLongerThanItsPeriodUnderLoad(t *testing.T) {
 	check("buffer=16B,flush=100ms,sync=never", fault.Write, 100*ms, 14)
 }
 
-// TestSyncByBytesStartsWithTheByteThatIsTooMany writes 4 bytes each second and looks at
-// what each sync covers, and when it starts.
+// TestSyncByBytesStartsWithTheByteThatIsTooMany writes 4 bytes each second and checks each sync's
+// bytes and start.
 func TestSyncByBytesStartsWithTheByteThatIsTooMany(t *testing.T) {
 	check := func(policy string, took time.Duration, writes int, want string) {
 		t.Helper()
@@ -256,8 +256,8 @@ func TestFlushByTimeWaitsForNoSync(t *testing.T) {
 	}
 }
 
-// TestLateSyncFlushesNothingFirst has a period pass during a sync. What the flusher has
-// written meanwhile is synced at once, before a slow flush of what came since.
+// TestLateSyncFlushesNothingFirst has a period pass during a sync. Bytes that the flusher has
+// written meanwhile are synced at once, before a slow flush of newer ones.
 func TestLateSyncFlushesNothingFirst(t *testing.T) {
 	inBubble(t, "buffer=64KiB,flush=10ms,sync=20ms", func(t *testing.T, w *holdfast.Writer, f *fault.File) {
 		start := time.Now()
@@ -370,7 +370,7 @@ func TestNoClockTicksForWhatAFailedWriteHasTaken(t *testing.T) {
 	}, fault.Fault{Op: fault.Write, Take: fault.All, Times: 1, Err: syscall.EIO})
 }
 
-// TestAFailedSyncHoldsUpNoFlushByTime has so many bytes in the kernel when a sync fails that a flush would wait for it.
+// TestAFailedSyncHoldsUpNoFlushByTime has enough bytes in the kernel when a sync fails that a flush would wait for it.
 func TestAFailedSyncHoldsUpNoFlushByTime(t *testing.T) {
 	inBubble(t, "buffer=1KiB,sync=10ms/100B", func(t *testing.T, w *holdfast.Writer, f *fault.File) {
 		put(t, w, 200)
@@ -450,7 +450,7 @@ func TestNoWriteWaitsForMoreThanTwoLargeOnes(t *testing.T) {
 
 // TestGroupCommitSharesSyncs lets many goroutines Write at once, again and again,
 // on a slow disk. One sync is in flight and releases all Writes that it covers
-// together. The next covers those that came meanwhile.
+// together. The next covers the bytes that came meanwhile.
 func TestGroupCommitSharesSyncs(t *testing.T) {
 	for _, policy := range []string{"buffer=0,sync=group", "buffer=64KiB,sync=group", "buffer=64B,sync=group"} {
 		inBubble(t, policy, func(t *testing.T, w *holdfast.Writer, f *fault.File) {
@@ -666,8 +666,8 @@ func TestWriteWaitsForNoOnesFlushOrSync(t *testing.T) {
 	stuck("buffer=256KiB,sync=10ms", "a flush by time", func(t *testing.T, w *holdfast.Writer) {}, write)
 }
 
-// TestMemoryIsBounded has more written than a stalled file takes. What is
-// accepted and not in the kernel never exceeds two buffers, and Writes wait.
+// TestMemoryIsBounded has more written than a stalled file takes. Accepted bytes that are not in
+// the kernel never exceed two buffers, and Writes wait.
 func TestMemoryIsBounded(t *testing.T) {
 	inMemory(t, func(s *stage) {
 		const records, size = 40, 3000
@@ -700,8 +700,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	}, fault.Fault{Op: fault.Write, Take: fault.All, Delay: time.Second})
 }
 
-// TestCloseReleasesWritesThatWait closes while Writes wait for memory: they
-// return ErrClosed, and what they were given is not in the file.
+// TestCloseReleasesWritesThatWait closes while Writes wait for memory: they return ErrClosed, and
+// their bytes are not in the file.
 func TestCloseReleasesWritesThatWait(t *testing.T) {
 	inMemory(t, func(s *stage) {
 		var group sync.WaitGroup

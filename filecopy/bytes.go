@@ -401,7 +401,7 @@ func (j *copyJob) readWrite(at, n int64) (moved int, op string, err error) {
 		}
 		if j.o.SyncWrites && n > 0 {
 			if err := sys.Uninterrupted(func() error { return j.disk.Sync(j.out) }); err != nil {
-				j.made.partial = false // what the disk has of it is not known
+				j.made.partial = false // the disk's part of it is not known
 				return moved, "sync", err
 			}
 		}

@@ -68,7 +68,7 @@ func (d *mountedDisk) StatDir(fd int) (sys.DirStat, error) {
 	return is, err
 }
 
-// TestCrossedMountsEndWithoutRoot is that of real mounts, on a disk that makes them up.
+// TestCrossedMountsEndWithoutRoot is the test of real mounts on a disk that simulates them.
 func TestCrossedMountsEndWithoutRoot(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"/to/a/m", "/to/b/m"} {

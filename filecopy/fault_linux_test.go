@@ -20,8 +20,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
-// A stepDisk is the disk, and reports each call before it is made. What before returns
-// is the call's error; errShort makes the call move only a part.
+// A stepDisk is the disk, and reports each call before it is made. before's result is the call's
+// error; errShort makes the call move only a part.
 type stepDisk struct {
 	sys.Disk
 	before func(n int, op string) error

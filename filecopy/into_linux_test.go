@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
-// TestADirectoryThatIsMountedIntoItsSourceIsRefused mounts destinations, and what they are
-// in, inside their sources. Without an end the copy would be copied again.
+// TestADirectoryThatIsMountedIntoItsSourceIsRefused mounts destinations, and their parents, inside
+// their sources. Without an end the copy would be copied again.
 func TestADirectoryThatIsMountedIntoItsSourceIsRefused(t *testing.T) {
 	isolate.Mounts(t, func(t *testing.T) {
 		for _, c := range []struct{ what, to, at string }{
@@ -89,7 +89,7 @@ func TestAMountInTheDestinationThatIsASourceIsRefused(t *testing.T) {
 	})
 }
 
-// TestADirectoryThatIsMountedInItselfIsRefused, and what is mounted from elsewhere is copied.
+// TestADirectoryThatIsMountedInItselfIsRefused, and a mount from elsewhere is copied.
 func TestADirectoryThatIsMountedInItselfIsRefused(t *testing.T) {
 	isolate.Mounts(t, func(t *testing.T) {
 		dir := filetest.MemoryDir(t)
@@ -219,7 +219,7 @@ func TestArchiveKeepsWhatDirectoriesHave(t *testing.T) {
 	if n, err := unix.Getxattr(dir+"/to/sub/file", lists[1], nil); err == nil {
 		t.Errorf("the file has got a list of %d bytes, its source has none", n)
 	}
-	// Without Archive only the permissions are kept, and what the list gave is given to no user.
+	// Without Archive only the permissions are kept, and no user gets the list's permissions.
 	copyAll(t, filecopy.Options{}, dir+"/plain", dir+"/from")
 	if is, err := os.Stat(dir + "/plain/sub"); err != nil || is.Mode().Perm() != 0o700 {
 		t.Errorf("%v, %v", is.Mode(), err)

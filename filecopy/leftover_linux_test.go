@@ -68,7 +68,7 @@ func TestNextCopyRemovesWhatAKilledOneLeft(t *testing.T) {
 		for i := range 20 {
 			filetest.MustWrite(t, fmt.Sprintf("%s/from/sub/file%d", dir, i), strings.Repeat("text", i))
 		}
-		// What is refused is reported at once, while the others wait for their names.
+		// A refused file is reported at once, while the others wait for their names.
 		if err := unix.Mkfifo(dir+"/from/sub/pipe", 0o600); err != nil {
 			t.Fatal(err)
 		}

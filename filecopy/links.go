@@ -169,9 +169,15 @@ func (t *copyTree) publishHere(m *madeCopy) error {
 
 // copyLink copies a symbolic link.
 func (t *copyTree) copyLink(c copyName) {
+	t.link(c, func(r *Result) error { return t.makeSymlink(c, r) })
+}
+
+// link makes a link, and reports a failure at once. A link that was made is reported when its batch is
+// durable.
+func (t *copyTree) link(c copyName, makeLink func(r *Result) error) {
 	began := time.Now()
 	r := c.result()
-	err := t.makeSymlink(c, &r)
+	err := makeLink(&r)
 	r.Elapsed = time.Since(began)
 	if err != nil {
 		r.Err = copyErrorOf(r.Source, r.Destination, err)
@@ -367,17 +373,7 @@ func (t *copyTree) linked(link *hardLink, ok bool) {
 
 // linkTo gives a copy one more name.
 func (t *copyTree) linkTo(link *hardLink, c copyName) {
-	began := time.Now()
-	r := c.result()
-	err := t.makeHardLink(link, c)
-	r.Elapsed = time.Since(began)
-	if err != nil {
-		r.Err = copyErrorOf(r.Source, r.Destination, err)
-		t.reportResult(copyPending{kind: linkCopy, result: r})
-		return
-	}
-	r.Outcome = holdfast.OutcomeWritten
-	t.batch.add(copyPending{kind: linkCopy, result: r, node: c.n})
+	t.link(c, func(*Result) error { return t.makeHardLink(link, c) })
 }
 
 func (t *copyTree) makeHardLink(link *hardLink, c copyName) error {

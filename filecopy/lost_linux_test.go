@@ -286,8 +286,8 @@ func (d *closingDisk) OpenDirIn(dir int, name sys.Name) (int, error) {
 	return d.Disk.OpenDirIn(dir, name)
 }
 
-// TestNothingIsDurableInADirectoryThatCanNotBeOpenedToSyncIt has so many directories wait for their
-// sync that some are closed meanwhile; one of them can't be opened again.
+// TestNothingIsDurableInADirectoryThatCanNotBeOpenedToSyncIt has more directories wait for their
+// sync than may stay open, so some are closed meanwhile; one of them can't be opened again.
 func TestNothingIsDurableInADirectoryThatCanNotBeOpenedToSyncIt(t *testing.T) {
 	isolate.Process(t, func(t *testing.T) {
 		dir := dirInMemory(t)

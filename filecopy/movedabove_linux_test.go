@@ -19,7 +19,7 @@ import (
 // another directory then: what has the next one's name there is neither read nor written.
 func TestADirectoryThatIsMovedLeadsNoCopyElsewhere(t *testing.T) {
 	isolate.Process(t, func(t *testing.T) {
-		// So few descriptors that the directories above were closed.
+		// Too few descriptors to keep the directories above open.
 		must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 64, Max: 64}))
 		deep := "/" + strings.Repeat("d/", 30)
 		for _, side := range []string{"from", "to"} {
@@ -68,7 +68,7 @@ func (d *movingDisk) OpenDirIn(dir int, name sys.Name) (int, error) {
 	return d.Disk.OpenDirIn(dir, name)
 }
 
-// TestNothingElsewhereIsCountedAhead is the same for what counts the files ahead.
+// TestNothingElsewhereIsCountedAhead is the same for the walk that counts the files ahead.
 func TestNothingElsewhereIsCountedAhead(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"/from/x", "/from/y", "/other/x", "/other/y"} {

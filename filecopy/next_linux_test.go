@@ -19,7 +19,7 @@ import (
 // after others have copied some more.
 type losingDisk struct {
 	sys.Disk
-	alone   bool // what is copied meanwhile is synced by itself
+	alone   bool // files copied meanwhile are synced one by one
 	begun   chan struct{}
 	first   sync.Once
 	waits   atomic.Bool  // one file waits to be made until the sync has begun

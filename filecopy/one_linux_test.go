@@ -167,7 +167,7 @@ func TestUmaskTakesNoPermissionsFromACopy(t *testing.T) {
 	sameFile(t, dst, src)
 }
 
-// A boastfulDisk says that files are larger than what can be read of them, as some of
+// A boastfulDisk reports more bytes than can be read, as some of
 // /sys are.
 type boastfulDisk struct{ sys.Disk }
 

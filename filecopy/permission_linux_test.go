@@ -40,7 +40,7 @@ func TestCopyIsReadableOnlyWhereBothFilesWere(t *testing.T) {
 		source, old     uint32 // permissions
 		group, oldGroup int
 		list, oldList   []acltest.Entry
-		directory       []acltest.Entry // what new files are given
+		directory       []acltest.Entry // the permissions of new files
 		want            uint32
 	}{
 		{what: "a private file is replaced", source: 0o644, old: 0o600, want: 0o600},

@@ -476,7 +476,7 @@ func TestDeepAndWideTreesTakeFewDescriptors(t *testing.T) {
 		if totals.Dirs != levels+wide || totals.Files != 1 {
 			t.Errorf("%+v", totals)
 		}
-		if most > 700 { // 9 for each of 64 that may wait for the disk, 32 that wait to be read on, and what the tests have
+		if most > 700 { // 9 for each of 64 that may wait for the disk, 32 that wait to be read on, and the tests' own
 			t.Errorf("%d descriptors were open", most)
 		}
 	}

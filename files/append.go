@@ -18,16 +18,15 @@ import (
 //
 // An error is a [*Error]. Its Offset says how much of data was accepted or is in
 // the file; the rest is not, and may be given again. With holdfast.OutcomeUncertain all was
-// accepted, and it is not known whether it is durable. What failed in the background
-// is returned by the next Append for the path, which accepts nothing then. While a write
-// fails, each call for the path tries again and is refused. A failed sync is final for
-// the path.
+// accepted, and it is not known whether it is durable. The next Append for the path returns a
+// failure in the background, and accepts nothing then. While a write fails, each call for the path
+// tries again and is refused. A failed sync is final for the path.
 //
 // A sync notices that another program has removed the file: [holdfast.ErrUnlinked]. A call
 // that lost its own data with it returns Offset 0. Bytes of earlier calls that were not yet
 // durable are counted in Lost, once, by the next call. After that the path is opened anew.
 //
-// Without [Options].Lines, Append does not look at what the file ends with. After a crash
+// Without [Options].Lines, Append does not look at the file's end. After a crash
 // that may be a part of a record, which the caller must handle.
 //
 // A relative path is resolved against the working directory at the time of the call. That takes a system
@@ -64,7 +63,7 @@ func (f *Set) Append(ctx context.Context, path string, data []byte) error {
 	return f.appendLocked(ctx, s, data)
 }
 
-// hasRoomLocked reports whether n more bytes may be copied behind those that wait,
+// hasRoomLocked reports whether n more bytes may be copied behind the waiting bytes,
 // without any other check. Then their clocks run already, and no call waits for a
 // sync.
 func (f *Set) hasRoomLocked(s *stream, n int) bool {

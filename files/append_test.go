@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/files"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
 var noContext = context.Background()
@@ -57,6 +58,7 @@ func appendPolicies() []holdfast.Policy {
 }
 
 func TestAppendKeepsTheOrderOfEachGoroutine(t *testing.T) {
+	isolate.Once(t, isolate.Ordinary)
 	for _, p := range appendPolicies() {
 		t.Run(p.String(), func(t *testing.T) {
 			f := appending(t, files.Options{Policy: p, Handles: 8, Memory: 128 * holdfast.KiB})

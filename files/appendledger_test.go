@@ -22,7 +22,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
-// A ledger is what calls returned to one goroutine for the paths that only it appends to.
+// A ledger holds the calls' results to one goroutine, for the paths that only it appends to.
 type ledger struct {
 	t        *testing.T
 	f        *files.Set
@@ -40,8 +40,8 @@ var ledgerSeeds = flag.Uint64("ledger.seeds", 20, "how many `seeds` of each poli
 
 // TestFilesKeepTheirWordOnADiskThatFails lets goroutines append, flush, sync and release under
 // every policy, and write batches. They use two Sets, through links and in a directory that
-// moves, on a disk that fails in seeded ways. It holds what is in the files, and what crashes
-// leave, against what the calls said.
+// moves, on a disk that fails in seeded ways. It compares the files, and the files after crashes,
+// with the calls' results.
 func TestFilesKeepTheirWordOnADiskThatFails(t *testing.T) {
 	isolate.Once(t, isolate.Ordinary)
 	policies := append(appendPolicies(), holdfast.Policy{Buffer: 200, FlushEvery: 20 * time.Millisecond, Sync: holdfast.SyncEvery(50 * time.Millisecond)})

@@ -52,10 +52,9 @@ const mostKept = 1024
 // fails all files of that part on it are uncertain. Replace then keeps the old files.
 //
 // If ctx ends, WriteAll asks for no more files and returns after the system calls
-// under way. What was not begun is untouched; what was written and not yet made
-// durable is reported as written, with an error. If the iterator panics, the files that
-// it gave before are finished or left as if ctx had ended. Any number of goroutines
-// may call WriteAll.
+// under way. A file that was not begun is untouched; a file written and not yet durable is reported
+// as written, with an error. If the iterator panics, the files that it gave before are finished or
+// left as if ctx had ended. Any number of goroutines may call WriteAll.
 func (f *Set) WriteAll(ctx context.Context, files iter.Seq[Write]) (*Results, error) {
 	if err := f.enter(); err != nil {
 		return &Results{}, err
@@ -81,7 +80,7 @@ func (f *Set) WriteAll(ctx context.Context, files iter.Seq[Write]) (*Results, er
 }
 
 // WriteEach writes the same data to each path as [Set.WriteAll] does, and has a result for
-// every one of them. What was not begun, because ctx ended or the Set is closed, is
+// every one of them. A file that was not begun, because ctx ended or the Set is closed, is
 // untouched, with the cause and no attempt. The error is as WriteAll's.
 func (f *Set) WriteEach(ctx context.Context, paths []string, data []byte, mode Mode) (*Results, error) {
 	results, err := f.WriteAll(ctx, func(yield func(Write) bool) {
@@ -152,7 +151,7 @@ func newBatch(ctx context.Context, f *Set) *batch {
 	return b
 }
 
-// end lets the workers end, with what the iterator left undone if it panicked, and
+// end lets the workers end, with the iterator's unfinished job if it panicked, and
 // leaves the batch's memory to the next one.
 func (b *batch) end() {
 	b.mu.Lock()

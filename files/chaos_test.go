@@ -72,7 +72,7 @@ func inCrowd(t *testing.T, p holdfast.Policy, seed uint64) {
 	all.Go(func() { passing(disk, r) })
 	all.Wait()
 	disk.Mend()
-	f.Close() // what a failure of a directory or a look has left in doubt is there all the same
+	f.Close() // a file that a failed directory or look left in doubt is there all the same
 	c.check()
 }
 

@@ -231,7 +231,7 @@ func (f *Set) discardUnfinished() error {
 	return errjoin.Join(errs...)
 }
 
-// closeStreams refuses new calls and ends those that wait for memory. It waits for the others,
+// closeStreams refuses new calls and ends the calls that wait for memory. It waits for the others,
 // flushes and syncs all as the policy says, and closes every file. It returns every
 // failure that no call has returned.
 func (f *Set) closeStreams() error {
@@ -241,7 +241,7 @@ func (f *Set) closeStreams() error {
 	f.stopLocked()
 	targets := t.targetsLocked()
 	failed := []error{unreportedLocked(targets)}
-	f.finishLocked(context.Background(), targets) // what fails is the streams', but for names
+	f.finishLocked(context.Background(), targets) // failures are the streams', but for names
 	if t.policy.Sync.Mode != holdfast.SyncNever {
 		_, err := t.syncNamesLocked(context.Background(), targets)
 		failed = append(failed, err)

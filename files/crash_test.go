@@ -120,7 +120,7 @@ func (a *appender) Write(p []byte) (n int, err error) {
 func (a *appender) Flush() error { return a.Set.Flush(context.Background()) }
 func (a *appender) Sync() error  { return a.Set.Sync(context.Background()) }
 
-// old is what a replaced file held.
+// old is a replaced file's content.
 const old = "old\n"
 
 // A replacer writes each record to a file of its own. Some of them are there already.

@@ -267,7 +267,7 @@ func TestDiscardBesideOtherCalls(t *testing.T) {
 			if got, _ := disk.ReadFile("/a"); string(got) != "first" || lost == 0 {
 				t.Errorf("the file holds %q, %d bytes are lost", got, lost)
 			}
-			// Of a group some calls waited for what was lost. They said that it is in no file.
+			// Some calls of the group waited for lost bytes. They said that it is in no file.
 			if n := lost + more; accepted.Load() > n || accepted.Load() < n && !p.Sync.Waits() {
 				t.Errorf("%d bytes were accepted, %d are lost", accepted.Load(), n)
 			}

@@ -44,7 +44,7 @@ func TestEveryByteIsInAFileOrLost(t *testing.T) {
 	}
 }
 
-// A streamAccount is what became of the bytes of one path.
+// A streamAccount records the outcome of one path's bytes.
 type streamAccount struct{ accepted, lost atomic.Int64 }
 
 func accountForStreams(t *testing.T, p holdfast.Policy, seed uint64) {

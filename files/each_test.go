@@ -46,7 +46,7 @@ func TestOneMessageGoesToAllFiles(t *testing.T) {
 	}
 }
 
-// TestEveryFileOfAnEndedCallIsAccountedFor: those that were never asked for are untouched.
+// TestEveryFileOfAnEndedCallIsAccountedFor: files that were never asked for are untouched.
 func TestEveryFileOfAnEndedCallIsAccountedFor(t *testing.T) {
 	cause := errors.New("enough")
 	check := func(end func(cancel context.CancelCauseFunc), f *files.Set, why error) {

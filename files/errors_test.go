@@ -31,8 +31,8 @@ func TestOnlyAFileErrorIsTemporary(t *testing.T) {
 	}
 }
 
-// TestErrorIsTemporaryIfItsCallMayBeMadeAgain holds what users ask an error to what
-// a Set does about it.
+// TestErrorIsTemporaryIfItsCallMayBeMadeAgain compares the error's answer to users with the Set's
+// own retries.
 func TestErrorIsTemporaryIfItsCallMayBeMadeAgain(t *testing.T) {
 	ops := []retry.Op{retry.OpOpen, retry.OpWrite, retry.OpTruncate, retry.OpSync, retry.OpClose, retry.OpRename, retry.OpStat, retry.OpMkdir, retry.OpChmod, retry.OpChown, retry.OpResolve}
 	temporary := 0

@@ -9,8 +9,8 @@ import (
 
 // OnError has report called once for each failure of what was appended, also for those that no
 // call returns because none is made any more. Failed writes to a path are one failure until one
-// works; what Close could not write is another. What a [Set.WriteFile] or [Set.WriteAll] fails
-// at is in its results alone.
+// works; what Close could not write is another. The failures of [Set.WriteFile] and [Set.WriteAll]
+// are in their results alone.
 //
 // The calls are made in a goroutine of their own, one at a time, without a lock. So report may
 // call the Set, Close too. Close does not wait for it. Call OnError before the first Append.

@@ -39,7 +39,7 @@ type Set struct {
 
 	mu         sync.Mutex
 	closing    bool
-	unfinished map[unfinished]struct{} // what Close discards
+	unfinished map[unfinished]struct{} // the ones that Close discards
 	calls      sync.WaitGroup          // WriteFile and WriteAll under way, which Close waits for
 	close      sync.Once
 	closeErr   error

@@ -16,6 +16,7 @@ import (
 )
 
 func TestFilesAllocateLittle(t *testing.T) {
+	isolate.Once(t, isolate.Ordinary)
 	if isolate.RaceEnabled {
 		t.Skip("the race detector allocates")
 	}
@@ -65,7 +66,7 @@ func TestFilesAllocateLittle(t *testing.T) {
 }
 
 // TestOneFileMoreTakesItsResultAlone counts the bytes that a Set and its WriteAll allocate, for some
-// files and for many. The difference is the results: 48 bytes a file, and what the allocator adds.
+// files and for many. The difference is the results: 48 bytes a file, and the allocator's rounding.
 func TestOneFileMoreTakesItsResultAlone(t *testing.T) {
 	if isolate.RaceEnabled || strconv.IntSize < 64 {
 		t.Skip("the race detector allocates, and results are shorter on 32-bit systems")

@@ -49,7 +49,7 @@ func (o Options) text() optionsText {
 		Retry: retryText{Attempts: o.Retry.Attempts, Base: durationText(o.Retry.Base), Cap: durationText(o.Retry.Cap)}}
 }
 
-// read sets the options to those that decode makes of their text, or on an error nothing.
+// read sets the options to decode's, or on an error nothing.
 func (o *Options) read(decode func(*optionsText) error) error {
 	t := o.text()
 	err := decode(&t)
@@ -81,8 +81,8 @@ func (o *Options) read(decode func(*optionsText) error) error {
 //	effort     text, "strict" or "best"
 //	retry      an object of attempts (a whole number), base and cap (text, such as "100ms")
 //
-// Any other key or type is an error, and so is what [Options.Validate] refuses.
-// What is left out stays as it was, and null changes nothing. On an error o is unchanged.
+// Any other key or type is an error, and so are options that [Options.Validate] refuses.
+// A missing key leaves its option unchanged, and null changes nothing. On an error o is unchanged.
 func (o *Options) UnmarshalJSON(data []byte) error {
 	return o.read(func(t *optionsText) error {
 		d := json.NewDecoder(bytes.NewReader(data))

@@ -27,9 +27,9 @@ import (
 	"github.com/holdfast-go/holdfast/files"
 )
 
-// What docs/files.md shows stands here, so that it is compiled and run.
+// The code of docs/files.md, compiled and run.
 
-// export writes a file for each report. The error joins those of all files that failed.
+// export writes a file for each report. The error joins the errors of all files that failed.
 func export(ctx context.Context, dir string, reports map[string][]byte) (files.Totals, error) {
 	set, err := files.New(files.Options{Policy: holdfast.Durable(), MkdirAll: true})
 	if err != nil {
@@ -47,7 +47,7 @@ func export(ctx context.Context, dir string, reports map[string][]byte) (files.T
 	return results.Totals(), err
 }
 
-// announce appends one message to every path. The results have each path, also those that the end of ctx left out.
+// announce appends one message to every path. The results have each path, also paths that the end of ctx left out.
 func announce(ctx context.Context, set *files.Set, paths []string, message string) string {
 	results, err := set.WriteEach(ctx, paths, []byte(message), files.Append)
 	if err != nil {
@@ -219,7 +219,7 @@ func TestFilesDocShowsWhatIsCompiled(t *testing.T) {
 	}
 }
 
-// shownOptions are those that docs/files.md shows, as JSON and as YAML.
+// shownOptions are the options in docs/files.md, as JSON and as YAML.
 var shownOptions = files.Options{
 	Policy:  holdfast.Policy{Buffer: 64 * holdfast.KiB, FlushEvery: 100 * time.Millisecond, Sync: holdfast.SyncEvery(time.Second)},
 	Workers: 4, Handles: 256, Memory: 64 * holdfast.MiB, MkdirAll: true, Perm: 0o640, Lines: true, Batch: 1000, Effort: holdfast.Best,

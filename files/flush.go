@@ -17,8 +17,8 @@ import (
 // go to the kernel next, because they are due, or because memory or a call needs it. streams.mu guards it.
 //
 // Bytes that are due by time are flushed by goroutines, at most Options.Workers, and by none while
-// nothing is due. The period is the same for all streams. So each queue is in the order of what is
-// due next, and one timer serves both.
+// nothing is due. The period is the same for all streams. So each queue is in the order of its due
+// times, and one timer serves both.
 type flusher struct {
 	*streams
 	open *openFiles
@@ -256,7 +256,7 @@ func (f *flusher) flushStepLocked(ctx context.Context, s *stream) error {
 		f.background.Add(1)
 		go func() {
 			defer f.background.Done()
-			// what came meanwhile
+			// bytes that came meanwhile
 			f.mu.Lock()
 			defer f.mu.Unlock()
 			if f.overLocked(s) {
@@ -353,7 +353,7 @@ func (f *flusher) emptyLocked() bool {
 	return f.inFlight == 0 && f.waiting.oldest == nil && f.stuck.oldest == nil
 }
 
-// armLocked sets the timer for what is due next. That may come before what it is set for: a stream with
+// armLocked sets the timer for the next due time. That may come before what it is set for: a stream with
 // a call busy is left out, and takes its place again after that.
 func (f *flusher) armLocked() {
 	if f.period == 0 || f.closing || f.workers == f.options.Workers {

@@ -23,8 +23,8 @@ import (
 // were given, when the bytes of all that were given before are durable. That is at Commit,
 // and whenever [Options].Batch of them or 256 MiB have come together: so a Batch of a million files
 // needs no more memory. It is no transaction, since a crash or a failure may leave a part
-// of it done, and which of its names a crash in the middle leaves is open. What may only be there
-// when all else is, a manifest or a reference, is written after Commit.
+// of it done, and which of its names a crash in the middle leaves is open. A manifest or a
+// reference, which may only be there when all else is, is written after Commit.
 //
 // Under sync=each each file is durable by itself, and under sync=never nothing is.
 type Batch struct {

@@ -102,7 +102,7 @@ func (s *fileWriter) writeExisting(fd int, undone int64) bool {
 		is, err = s.look(fd)
 	}
 	if err != nil {
-		// What has bytes under the file's name was not made by us.
+		// A file with bytes under that name was not made by us.
 		if named, e := s.files.disk.Stat(s.dir.Fd, s.name.base); e == nil && refuseKind(named) == nil {
 			is = sys.Stat{Size: named.Size}
 		}
@@ -275,7 +275,7 @@ func (s *fileWriter) undo(fd int, is sys.Stat, op retry.Op, err error, first boo
 	}
 	removed := remove && s.files.disk.Remove(s.dir.Fd, s.name.base) == nil
 	if removesOpen {
-		s.files.disk.Close(fd) // what the error says is not made better by it
+		s.files.disk.Close(fd) // it does not mend the error
 	}
 	switch {
 	case removed:

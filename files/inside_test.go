@@ -1,6 +1,6 @@
 //go:build go1.25
 
-// The tests of this file look inside: at what no call shows, and at a moment that no call can wait for.
+// These are white-box tests, of state that no call shows and of moments that no call can wait for.
 
 package files
 
@@ -70,7 +70,7 @@ func TestATornAppendIsKnownBeforeItsTurnEnds(t *testing.T) {
 
 		var next keyed.Ticket
 		f.turns.Join(f.streams.paths["/log"].file.key, &next)
-		f.streams.mu.Lock() // nothing of what failed can be noted
+		f.streams.mu.Lock() // no failure can be noted
 		time.Sleep(time.Second)
 		ended := false
 		for range 1000 {

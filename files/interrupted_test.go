@@ -32,7 +32,7 @@ func TestInterruptionsThatNeverEndEndACall(t *testing.T) {
 						disk.Add(fault.DiskFault{Op: op, First: first, Err: syscall.EINTR})
 						var calls, most atomic.Int64
 						disk.Watch(func(fault.DiskCall) {
-							if calls.Add(1) > 50_000 { // 1000 tries of what a call does are far less
+							if calls.Add(1) > 50_000 { // 1000 tries of a call take far less
 								most.Store(calls.Load())
 								disk.Mend()
 							}

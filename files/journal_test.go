@@ -39,8 +39,8 @@ func eachSynced(t *testing.T, disk *fault.Disk, n int) {
 	}
 }
 
-// TestFilesWithoutAJournalAreSyncedEachByItself is the batches' and the streams' half;
-// TestCopiesWithoutAJournalAreSyncedEachByItself is that of filecopy.All.
+// TestFilesWithoutAJournalAreSyncedEachByItself tests batches and streams;
+// TestCopiesWithoutAJournalAreSyncedEachByItself tests filecopy.All.
 func TestFilesWithoutAJournalAreSyncedEachByItself(t *testing.T) {
 	const n = 40
 	for _, mode := range []files.Mode{files.Create, files.Truncate, files.Append, files.Replace} {

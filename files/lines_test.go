@@ -107,7 +107,7 @@ func TestTornLineOfOurOwn(t *testing.T) {
 		mustAppend(t, f, "/log", "first\n")
 		failureOf(t, f.Flush(noContext), "/log", syscall.EIO)
 		wantOnDisk(t, disk, "/log", "fir")
-		for i := range 8 { // past the buffer: their descriptors take the place of that of the log
+		for i := range 8 { // past the buffer: their descriptors take the place of the log's
 			mustAppend(t, f, fmt.Sprint("/", i), strings.Repeat("x", 5000)+"\n")
 		}
 		if n := f.Stats().Evictions; n < 5 {
@@ -158,8 +158,8 @@ func TestTornLineThatCantBeEnded(t *testing.T) {
 	}
 }
 
-// TestLinesAfterACrashStandAlone cuts the power at each call of a run, and appends to what is
-// left. Each line that a call has made durable is whole, and so are the new ones.
+// TestLinesAfterACrashStandAlone cuts the power at each call of a run, and appends to the file that
+// is left. Each line that a call has made durable is whole, and so are the new ones.
 func TestLinesAfterACrashStandAlone(t *testing.T) {
 	for _, p := range []holdfast.Policy{holdfast.EachDurable(), holdfast.Durable(), holdfast.Periodic(1e6), holdfast.Unbuffered()} {
 		t.Run(p.String(), func(t *testing.T) {

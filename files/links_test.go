@@ -66,7 +66,7 @@ func (w wayIn) disk(t *testing.T, syncsAll bool) *fault.Disk {
 	return d
 }
 
-// linkCalls is the calls that write "new" to /p/way, by what they are.
+// linkCalls are the calls that write "new" to /p/way, by kind.
 func linkCalls() map[string]func(f *files.Set) error {
 	ctx := context.Background()
 	calls := map[string]func(f *files.Set) error{

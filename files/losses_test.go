@@ -112,7 +112,7 @@ func TestFailedSyncOfAllTakesNamesOfAnotherBatch(t *testing.T) {
 }
 
 // TestSyncOfAllDoesNotBringBackWhatASyncOfTheDirectoryLost has a batch sync the file
-// system after another call lost the names of its directory, or those of all.
+// system after another call lost the names of its directory, or of all directories.
 func TestSyncOfAllDoesNotBringBackWhatASyncOfTheDirectoryLost(t *testing.T) {
 	for _, all := range []bool{false, true} {
 		for _, own := range []bool{false, true} {

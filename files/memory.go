@@ -8,7 +8,7 @@ import (
 // two from leastBlock on, and the largest is the policy's Buffer. All blocks together, in
 // use or free, never take more than limit.
 type streamMemory struct {
-	largest int64 // what a stream's bytes may take at most before they are flushed
+	largest int64 // the most that a stream's bytes may take before they are flushed
 	limit   int64
 	used    int64 // by blocks in use
 	spare   int64 // by blocks in free

@@ -22,9 +22,9 @@ type unsyncedName struct {
 	births int
 }
 
-// syncNamesLocked makes the names of the streams' files durable, and those that were
-// forgotten before. Each directory is synced once. It returns an error if ctx ended, or a
-// directory could not be opened for a cause that may pass: then nothing is lost yet, and again is true.
+// syncNamesLocked makes the names of the streams' files durable, and the forgotten streams' names. Each
+// directory is synced once. It returns an error if ctx ended, or a directory could not be opened for a
+// cause that may pass: then nothing is lost yet, and again is true.
 func (t *streams) syncNamesLocked(ctx context.Context, targets []target) (again bool, err error) {
 	dirs := map[string][]unsyncedName{}
 	for path := range t.forgotten.names {

@@ -25,7 +25,7 @@ type openFiles struct {
 	drop  func(*streamFile) // closes a file that no call uses, without the lock: what is above may have to sync it first
 	wrote func()            // with the lock, after bytes went to the kernel
 
-	byFile  map[keyed.Key][]*streamFile // the open files, by what they are; guarded by handles.mu
+	byFile  map[keyed.Key][]*streamFile // the open files, by identity; guarded by handles.mu
 	renames map[keyed.Key]int           // in flight, by the file that each replaces
 	stales  atomic.Int64                // how often stale was called
 

@@ -32,12 +32,12 @@ type Options struct {
 	Workers int
 
 	// Handles is the most descriptors that are open at any time, directories included.
-	// 0 is a quarter of what the process may open, between 8 and 1024. The least is 4.
+	// 0 is a quarter of the process's limit, between 8 and 1024. The least is 4.
 	Handles int
 
 	// Memory is the most bytes that wait in memory, over all files. So it is the most
 	// that the end of the process loses; 0 is 64 MiB, or the policy's Buffer if that is more.
-	// What can't be written stays there, and its path takes no more. If such paths hold all of it,
+	// Bytes that can't be written stay there, and their path takes no more. If such paths hold all of it,
 	// other paths have no buffer, and each Append writes its data. Set.Discard gives their memory back.
 	Memory holdfast.Size
 
@@ -95,8 +95,8 @@ type Retry struct {
 	Cap      time.Duration // the longest pause; 0 is 1 s
 }
 
-// The defaults of Options, and what keeps a slip of the unit from taking all
-// memory or waiting for days.
+// The defaults of Options, and the limits that keep a slip of the unit from taking all memory or
+// waiting for days.
 const (
 	defaultMemory = 64 * holdfast.MiB
 	defaultPerm   = 0o666
@@ -226,10 +226,10 @@ const (
 	// moment, and after a crash if the policy syncs, the path names the old file whole or
 	// the new one whole. After an error the temporary file is gone, or the error names it.
 	// Permissions, the access control list, extended attributes and, where the system lets
-	// us, owner and group stay; see [Result].Stripped for what could not. Nobody can read
+	// us, owner and group stay; see [Result].Stripped for the others. Nobody can read
 	// the new file who could not read the old one, at any moment. Capabilities of the old
-	// file are dropped, as by any write. A symbolic link stays, and what it points to is
-	// replaced. Other hard links keep the old file.
+	// file are dropped, as by any write. A symbolic link stays, and its target is replaced. Other
+	// hard links keep the old file.
 	Replace
 )
 

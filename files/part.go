@@ -57,7 +57,7 @@ type replacement struct {
 	pending
 	ticket    keyed.Ticket
 	place     *place          // where it is: if the result's path is a symbolic link, where that leads
-	base      sys.Name        // what it is to be named
+	base      sys.Name        // its name
 	temporary sys.Name        // how it is named; "" if it could not be written, or is gone
 	mark      *temporary.Mark // below which it has that name, or nil
 	old       sys.Stat        // the file that it replaces, if there is one

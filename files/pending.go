@@ -83,17 +83,17 @@ func (f *Set) pending(path string, b *Batch) (*Pending, error) {
 	return p, nil
 }
 
-// unfinished is what Close discards: a Pending, or a Batch.
+// unfinished is discarded by Close: a Pending, or a Batch.
 type unfinished interface{ abandon() error }
 
-// forget takes what is finished from those that Close discards.
+// forget removes a finished one from the list that Close discards.
 func (f *Set) forget(u unfinished) {
 	f.mu.Lock()
 	delete(f.unfinished, u)
 	f.mu.Unlock()
 }
 
-// pendingFlags are those of a file that is not written in order.
+// pendingFlags open a file that is not written in order.
 const pendingFlags = freshFlags &^ os.O_APPEND
 
 // open makes the temporary file.
@@ -182,7 +182,7 @@ func (p *Pending) ReadFrom(r io.Reader) (n int64, err error) {
 
 const pendingBuffer = 128 << 10
 
-// Seek sets where the next Write goes. What is left out is zeros.
+// Seek sets where the next Write goes. Left-out bytes are zeros.
 func (p *Pending) Seek(offset int64, whence int) (int64, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -485,7 +485,7 @@ func (i fileInfo) Mode() fs.FileMode {
 
 // WriteFile writes one file as [Set.WriteFile] does with [Replace], durable with its name when
 // it returns nil: os.WriteFile, with the old file whole or the new one at any crash. An
-// existing file keeps its permissions; perm is that of a new one, before umask. A program with many files uses a [Set].
+// existing file keeps its permissions; perm is a new one's, before umask. A program with many files uses a [Set].
 func WriteFile(path string, data []byte, perm fs.FileMode) error {
 	return withSetOf(perm, func(f *Set) error {
 		r, err := f.WriteFile(context.Background(), path, data, Replace)
@@ -496,7 +496,7 @@ func WriteFile(path string, data []byte, perm fs.FileMode) error {
 	})
 }
 
-// WriteFileFunc is [WriteFile] of what write writes. If write returns an error, or panics, the
+// WriteFileFunc is [WriteFile] with the bytes that write writes. If write returns an error, or panics, the
 // old file stays.
 func WriteFileFunc(path string, perm fs.FileMode, write func(io.Writer) error) error {
 	return withSetOf(perm, func(f *Set) error {

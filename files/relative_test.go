@@ -55,7 +55,7 @@ func TestRelativePathIsOfTheWorkingDirectoryAtTheCall(t *testing.T) {
 	holdsText(t, filepath.Join(first, "log"), "ac")
 }
 
-// TestErrorsNameTheLibraryOnce also those of what never reaches the system.
+// TestErrorsNameTheLibraryOnce, also errors of calls that never reach the system.
 func TestErrorsNameTheLibraryOnce(t *testing.T) {
 	f, err := files.New(files.Options{Policy: holdfast.Buffered(holdfast.KiB)})
 	if err != nil {

@@ -24,7 +24,7 @@ func (t *streams) loseLocked(s *stream, below int64) {
 		return
 	}
 	if s.lost = append(s.lost, gone); len(s.lost) > mostLost {
-		s.lost[1].from = s.lost[0].from // what is between them is called lost too
+		s.lost[1].from = s.lost[0].from // bytes between them are called lost too
 		s.lost = s.lost[1:]
 	}
 	if t.policy.Sync.Waits() { // the calls that wait report their own

@@ -202,9 +202,9 @@ func TestRemovedDirectoryIsMadeAnewForItsLog(t *testing.T) {
 	wantKept(t, disk, "/d/a", "new")
 }
 
-// TestRemovedFilesLoseNoAcknowledgedRecord lets goroutines append records, and give again
-// those that went with a removed file, while the file is removed again and again. What
-// is in the last file is the end of each goroutine's records, each once and in order.
+// TestRemovedFilesLoseNoAcknowledgedRecord lets goroutines append records, and append the records
+// of a removed file again, while the file is removed again and again. The last file holds the end
+// of each goroutine's records, each once and in order.
 func TestRemovedFilesLoseNoAcknowledgedRecord(t *testing.T) {
 	for _, policy := range []holdfast.Policy{holdfast.Durable(), holdfast.EachDurable(), {Buffer: 64, Sync: holdfast.Sync{Mode: holdfast.SyncGroup}}} {
 		for seed := range uint64(10) {

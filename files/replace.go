@@ -94,7 +94,7 @@ func (s *fileWriter) writeTemporary(base sys.Name, old sys.Stat, known bool) (na
 type temporaryFile struct {
 	fd        int
 	name      sys.Name
-	has, perm uint32 // the permissions that it has, and those that it is to get
+	has, perm uint32 // the permissions that it has, and its final ones
 }
 
 // makeTemporary makes an empty file, with all that it is to have of the old one but its
@@ -189,9 +189,9 @@ func (s *fileWriter) attributesOf(base sys.Name) (names []string, err error) {
 }
 
 // likeOld gives a private file the owner, the access control list and the attributes of
-// the old one. It returns the permissions that the file has then, and those that it is to
-// get. No user may get more than the old file gave. Where the group can't be kept, the new
-// group and the old one, which counts as others now, get only what both had before.
+// the old one. It returns the permissions that the file has then, and its final ones. No user may
+// get more than the old file gave. Where the group can't be kept, the new group and the old one,
+// which counts as others now, get only what both had before.
 func (s *fileWriter) likeOld(fd int, base sys.Name, old sys.Stat, attributes []string) (has, perm uint32, op retry.Op, err error) {
 	made, owner, group, op, err := s.chownLike(fd, old)
 	if err != nil {
@@ -352,6 +352,6 @@ var ErrTemporary = errors.New("holdfast: the cause may pass")
 
 // Is reports whether target is [ErrTemporary] and the cause may pass.
 func (e *Error) Is(target error) bool {
-	// What another Error says of its own call is asked of that one.
+	// Another Error answers for its own call.
 	return target == ErrTemporary && !errors.As(e.Err, new(*Error)) && retry.RemedyFor(retry.Op(e.Op), e.Err) != retry.GiveUp
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
 
-// eachWay calls do with a way to write one file, and what it is made by.
+// eachWay calls do with each way to write one file, and the function that makes it.
 func eachWay(t *testing.T, do func(t *testing.T, p holdfast.Policy, write func(f *files.Set, w files.Write) (files.Result, error))) {
 	for _, p := range wholePolicies {
 		t.Run("Write "+p.String(), func(t *testing.T) {

@@ -336,8 +336,8 @@ type Error struct {
 	Op       string           // such as open, write, sync, close, rename
 	Offset   int64            // how many bytes of this call's data are in the file, or were accepted: do not give them again
 	Attempts int              // how often it was tried
-	Outcome  holdfast.Outcome // what became of the file, or of this call's data
-	Err      error            // what the system said
+	Outcome  holdfast.Outcome // the fate of the file, or of this call's data
+	Err      error            // the system's error
 	AtRisk   int64            // for OnError: how many accepted bytes wait in memory, or after a failed sync may be dropped
 	Lost     int64            // how many bytes of earlier calls that Append accepted are in no file, and never will be. Reported by Close, for a removed file by the next call, and for Discard to OnError
 }

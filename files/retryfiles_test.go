@@ -36,7 +36,7 @@ func replacedLink(t *testing.T) *fault.Disk {
 }
 
 // TestEachCallOfAReplacementIsTriedAgain lets each call fail that the retry table
-// has a pause for, once with what passes and once with what does not.
+// has a pause for, once with a passing error and once with a lasting one.
 func TestEachCallOfAReplacementIsTriedAgain(t *testing.T) {
 	for _, op := range []fault.DiskOp{
 		fault.DiskOpenDir, fault.DiskOpen, fault.DiskWrite, fault.DiskRename, fault.DiskStat, fault.DiskResolve, fault.DiskChown,

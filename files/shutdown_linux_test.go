@@ -29,10 +29,10 @@ func stoppedContent(n uint64) []byte {
 }
 
 // TestDurableFilesSurviveTheStopOfTheirFileSystem has a real file system stop at once,
-// without writing its journal or any page (FS_IOC_SHUTDOWN). After a new mount it looks
-// at what is there, which is what the device had been given. It is a power cut but for
-// the device's own cache. The process that mounts has a mount namespace of its own, so
-// that nothing stays mounted whatever becomes of it.
+// without writing its journal or any page (FS_IOC_SHUTDOWN). After a new mount it checks the files:
+// the device had been given them. It is a power cut but for the device's own cache. The process
+// that mounts has a mount namespace of its own, so that nothing stays mounted whatever becomes of
+// it.
 func TestDurableFilesSurviveTheStopOfTheirFileSystem(t *testing.T) {
 	stoptest.Each(t, func(s *stoptest.FileSystem) { stoppedFiles{s}.stopWhileFilesAreDurable() })
 }
@@ -92,7 +92,7 @@ func (s stoppedFiles) appendAll(p holdfast.Policy, dir string) {
 	}
 }
 
-// holds checks that so many files are there, each with all its bytes.
+// holds checks that n files are there, each with all its bytes.
 func (s stoppedFiles) holds(dir string, want int) {
 	s.T.Helper()
 	whole := 0

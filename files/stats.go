@@ -6,12 +6,12 @@ import (
 	"github.com/holdfast-go/holdfast/stats"
 )
 
-// Stats counts what a [Set] has done, and what it holds just now. All counts but
-// Open, InFlight, Streams, Memory and what is at risk only grow.
+// Stats counts a [Set]'s work so far, and its present state. All counts but Open, InFlight,
+// Streams, Memory and the bytes at risk only grow.
 type Stats struct {
 	// Counts is about Append, but that syncs of whole files are among its Syncs. A
-	// sync that covers many files at once is one in its histogram. What is at risk is bytes
-	// of the paths in Streams.
+	// sync that covers many files at once is one in its histogram. Bytes at risk are bytes of the
+	// paths in Streams.
 	stats.Counts
 
 	Healed    int64 `json:"healed"`     // torn lines that a line feed has ended: see Options.Lines

@@ -33,7 +33,7 @@ type stream struct {
 }
 
 // progress is offsets, counted from the stream's first byte: accepted ≥ flushed ≥ durable ≥ safe.
-// What went with a removed file is below durable: see losses.
+// Bytes that went with a removed file are below durable: see losses.
 type progress struct {
 	accepted, flushed, durable int64
 	safe                       int64 // durable with the names of their files

@@ -214,7 +214,7 @@ func TestFailureOfOneStreamOfAStepIsOfThatAlone(t *testing.T) {
 					errs[path] = err
 					mu.Unlock()
 				})
-				synctest.Wait() // those that come later share the step after the first one's
+				synctest.Wait() // later ones share the step after the first one's
 			}
 			all.Wait()
 			for path, err := range errs {
@@ -384,7 +384,7 @@ func TestBytesOfACallThatGaveUpAreFlushedInTime(t *testing.T) {
 	})
 }
 
-// TestBytesThatComeDuringAFlushAreFlushedInTime: the clock runs for those of another path meanwhile.
+// TestBytesThatComeDuringAFlushAreFlushedInTime: meanwhile the clock runs for another path's bytes.
 func TestBytesThatComeDuringAFlushAreFlushedInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskWrite, Path: "a", Times: 1, Take: fault.All, Delay: 10500 * time.Millisecond})

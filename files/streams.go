@@ -159,7 +159,7 @@ type target struct {
 	end    int64
 }
 
-// targetsLocked returns all streams, each with the end of what is accepted now.
+// targetsLocked returns all streams, each with the end of its accepted bytes.
 // The streams are in use until restTargetsLocked.
 func (t *streams) targetsLocked() []target {
 	targets := make([]target, 0, len(t.paths))
@@ -245,7 +245,7 @@ func (t *streams) forgetNameLocked(dir string, site nameSite, bytes int64) {
 		if old.dir != site.dir { // only one of the two is at this path
 			t.loseNamesLocked(dir, keyed.Key{}, errDirMoved)
 		}
-		site = old.nameSite // what was lost since then may be any of them
+		site = old.nameSite // names lost since then may be any of them
 	}
 	t.forgotten.count++
 	t.forgotten.names[dir] = forgottenNames{site, t.forgotten.count, old.bytes + bytes, old.unopened}

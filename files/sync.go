@@ -81,7 +81,7 @@ func (y *syncer) joinLocked(ctx context.Context, s *stream) error {
 	return y.commit.Do(ctx, b)
 }
 
-// stepLocked makes the streams of a batch durable. What fails is the streams'. The end of a context does
+// stepLocked makes the streams of a batch durable. Failures are the streams'. The end of a context does
 // not end it: it is for others too.
 func (y *syncer) stepLocked(targets *[]target) error {
 	start := time.Now()
@@ -161,8 +161,8 @@ func (y *syncer) claimLocked(s *stream) (syncTask, bool) {
 	return newTaskLocked(s, x), true
 }
 
-// syncTasksLocked syncs the files of tasks, many at once and without the lock. What they cover is
-// durable then, or the stream has failed for good.
+// syncTasksLocked syncs the files of tasks, many at once and without the lock. The bytes they cover
+// are durable then, or the stream has failed for good.
 func (y *syncer) syncTasksLocked(tasks []syncTask) {
 	e := y.open.errseq
 	y.mu.Unlock()

@@ -91,7 +91,7 @@ func (t *streams) syncLeft(ctx context.Context, device uint64, l leftover) error
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.counts.Syncs++
-	for directory, n := range l.names { // those that are left have lost some
+	for directory, n := range l.names { // the remaining directories have lost some
 		t.loseNamesLocked(n.dir, directory, durable.ErrDirLost)
 	}
 	if now := t.forgotten.left[device]; err != nil {

@@ -51,7 +51,7 @@ func (s *fileWriter) writeAlone(w *job) {
 	s.write(w)
 }
 
-// prepare fills in what is to be written, or the result if that can't be.
+// prepare fills in the bytes to write, or the result if it can't.
 func (w *job) prepare(given Write, block *strings.Builder, size int) bool {
 	w.data, w.mode, w.file = given.Data, given.Mode, given.File
 	w.result.path = given.Path

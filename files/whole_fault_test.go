@@ -31,7 +31,7 @@ type scene struct {
 	old   map[string][]byte
 	leads map[string]string // where paths lead that are links or mounted files
 
-	beside []files.Write // what another Set writes meanwhile
+	beside []files.Write // another Set's write meanwhile
 
 	mayLeave bool // temporary files
 }
@@ -176,7 +176,7 @@ func (s *scene) judgeOne(f files.Write, r files.Result, shown *fault.Image) erro
 	return nil
 }
 
-// judgePower looks at what several power cuts leave.
+// judgePower checks the files after several power cuts.
 func (s *scene) judgePower(results *files.Results) error {
 	for seed := range uint64(12) {
 		image := s.disk.PowerCut(rand.New(rand.NewPCG(seed, 1)))

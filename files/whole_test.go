@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/files"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
 
@@ -113,6 +114,7 @@ func one(w ...files.Write) iter.Seq[files.Write] {
 }
 
 func TestManyFilesAreAllWritten(t *testing.T) {
+	isolate.Once(t, isolate.Ordinary)
 	for _, p := range wholePolicies {
 		for _, mode := range []files.Mode{files.Create, files.Truncate, files.Append, files.Replace} {
 			f := realFiles(t, files.Options{Policy: p, Handles: 16})

@@ -25,7 +25,7 @@ func (o *openFiles) write(ctx context.Context, s *stream, p []byte, once bool) (
 		if err == errGone {
 			continue
 		}
-		// Those that make directories and resolve links have tried again themselves.
+		// Calls that make directories and resolve links have tried again themselves.
 		if n > 0 || op == retry.OpMkdir || op == retry.OpResolve || !tries.Again(ctx, op, &err) {
 			return n, flushError(s, op, tries, err)
 		}
@@ -69,7 +69,7 @@ func (o *openFiles) writeOnce(ctx context.Context, s *stream, p []byte, tries *r
 	var torn *Error
 	if err != nil && n > 0 {
 		torn = flushError(s, op, *tries, err)
-		x.ended = !s.exclusive // the rest of what was accepted follows, with its line feed
+		x.ended = !s.exclusive // the rest of the accepted bytes follows, with its line feed
 	}
 	o.credit(s, n, torn)
 	return n, op, err
@@ -96,7 +96,7 @@ func (o *openFiles) writeAll(ctx context.Context, fd int, p []byte, tries *retry
 }
 
 // endLine ends a torn line of a file of lines with a line feed, before the first write to
-// the descriptor. What was there is not ours, but for a piece that was begun.
+// the descriptor. Earlier bytes are not ours, but for a piece that was begun.
 func (o *openFiles) endLine(ctx context.Context, x *streamFile, tries *retry.Tries) (retry.Op, error) {
 	if !o.options.Lines || x.ended {
 		return "", nil

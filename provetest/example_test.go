@@ -121,7 +121,7 @@ func openStore(dir string, b bugs) (*store, error) {
 	return s, err
 }
 
-// bugs are what such a store may have wrong; the tests plant them.
+// bugs are errors that such a store may have; the tests plant them.
 type bugs struct {
 	noFlush bool // Put returns with bytes in memory
 	noSync  bool // and with bytes in the kernel

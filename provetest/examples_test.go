@@ -62,7 +62,7 @@ func ExampleTest_oneFile() {
 	}
 }
 
-// A log. Each record is a key. What Open finds is durable by its promise: so Write notes it again.
+// A log. Each record is a key. Records that Open finds are durable by its promise: so Write notes them again.
 func ExampleTest_log() {
 	open := func(dir string) (*wal.Log, map[string]string, error) {
 		l, _, err := wal.Open(dir, wal.Options{Policy: holdfast.Durable()})

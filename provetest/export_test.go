@@ -31,7 +31,7 @@ func Find(t *testing.T, w Workload, level string) (rule, said string) {
 	return rule, strings.TrimPrefix(words(v.Failure), rule+": ")
 }
 
-// Judge judges notes and what was read by them, as "rule: words".
+// Judge judges read records by notes, as "rule: words".
 func Judge(notes string, found map[string]string) string {
 	h := newHistory()
 	if _, err := h.extend([]byte(notes)); err != nil {

@@ -75,7 +75,7 @@ func numbers(all map[string]int, text []byte) {
 	}
 }
 
-// inFiles is what lines in the files of a directory say.
+// inFiles parses the lines in the files of a directory.
 func inFiles(dir string) (map[string]int, error) {
 	all := map[string]int{}
 	entries, err := os.ReadDir(dir)

@@ -2,7 +2,7 @@
 // survive.
 //
 // What it can't see: faults that no crash shows; what a drive loses that reports a flush too early;
-// what code keeps by io_uring or io_submit, where a loss is skipped as not known; symbolic links, owners,
+// what code keeps by io_uring or io_submit, where a loss is skipped as not known; owners,
 // permissions and times; an fsync of a new file keeps its name here too, as on ext4, xfs and btrfs, so that only a
 // missing sync of a directory behind a rename or a link is found; and what takes longer than Time.
 //
@@ -57,7 +57,7 @@ type Workload struct {
 }
 
 // Store returns a use of a store whose put returns when its value is on the disk: four goroutines put values under
-// twelve keys. What open returns is closed if it is an io.Closer. get returns "" for a key that is not there.
+// twelve keys. open's result is closed if it is an io.Closer. get returns "" for a key that is not there.
 func Store[S any](open func(dir string) (S, error), put func(s S, key, value string) error, get func(s S, key string) (string, error)) Workload {
 	const goroutines, keys = 4, 3
 	key := func(i, n int) string { return fmt.Sprintf("%d-%d", i, n%keys) }
@@ -309,7 +309,7 @@ func (h *history) extend(notes []byte) (acknowledged int64, err error) {
 		i := slices.IndexFunc(puts, same)
 		if i < 0 {
 			if slices.ContainsFunc(puts, func(p put) bool { return p.value == value }) {
-				continue // what was acknowledged, and is found again
+				continue // records acknowledged and found again
 			}
 			return 0, fmt.Errorf("key %q: value %q was acknowledged, and not begun", key, value)
 		}

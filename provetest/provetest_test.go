@@ -18,8 +18,8 @@ func TestMain(m *testing.M) { os.Exit(isolate.Tests{M: m}.Run()) }
 
 func TestUnknownCommandIsRefused(t *testing.T) { isolate.RefusesUnknownCommand(t) }
 
-// TestPlantedBugsAreFound plants each bug in the example's store. What one kind of crash can't show it
-// does not tell either.
+// TestPlantedBugsAreFound plants each bug in the example's store. It does not report what one kind of
+// crash can't show.
 func TestPlantedBugsAreFound(t *testing.T) {
 	if isolate.RaceEnabled {
 		t.Skip("the example runs under the race detector")

@@ -23,8 +23,8 @@ import (
 	"github.com/holdfast-go/holdfast/provetest"
 )
 
-// A way is one in which a store of one value makes it durable. open returns what puts the nth value, which is the last that is there
-// plus one, and what is to be closed.
+// A way is one in which a store of one value makes it durable. open returns the function that puts the nth value, which is the last
+// that is there plus one, and the closer.
 type way struct {
 	name string
 	// put returns how the store puts a value. A wrong store leaves out, or exchanges, what its kind needs.
@@ -321,6 +321,45 @@ func ways() []way {
 				func() error { return syncDir(dir) },
 				func() error { return forget(dir, n) }), f.Close())
 		}),
+		{name: "symbolic link", open: func(dir string, wrong bool) (func(int) error, error) {
+			return func(n int) error {
+				tmp, value := filepath.Join(dir, "tmp"), fmt.Sprint("v", n)
+				if err := os.Remove(tmp); err != nil && !errors.Is(err, os.ErrNotExist) {
+					return err
+				}
+				return do(
+					func() error { return newFile(filepath.Join(dir, value), n, true) },
+					func() error { return os.Symlink(value, tmp) },
+					func() error { return os.Rename(tmp, filepath.Join(dir, "value")) },
+					func() error { return syncDirUnless(wrong, dir) },
+					func() error { return forget(dir, n) })
+			}, syncDir(dir)
+		}, read: func(dir string) (int, error) {
+			b, err := os.ReadFile(filepath.Join(dir, "value"))
+			if _, none := os.Readlink(filepath.Join(dir, "value")); errors.Is(none, os.ErrNotExist) {
+				return 0, nil
+			}
+			return ofCell(b), err
+		}},
+		{name: "through a symbolic link", open: func(dir string, wrong bool) (func(int) error, error) {
+			link := filepath.Join(dir, "link")
+			err := os.MkdirAll(filepath.Join(dir, "to"), 0o777)
+			if _, none := os.Readlink(link); err == nil && none != nil {
+				err = os.Symlink(filepath.Join(dir, "to"), link)
+			}
+			return func(n int) error {
+				return do(
+					func() error { return newFile(filepath.Join(link, "tmp"), n, true) },
+					func() error { return os.Rename(filepath.Join(link, "tmp"), filepath.Join(link, "value")) },
+					func() error { return syncDirUnless(wrong, link) })
+			}, errors.Join(err, syncDir(dir), syncDir(filepath.Join(dir, "to")))
+		}, read: func(dir string) (int, error) {
+			b, err := os.ReadFile(filepath.Join(dir, "link", "value"))
+			if errors.Is(err, os.ErrNotExist) {
+				err = nil
+			}
+			return ofCell(append(b, make([]byte, 16)...)), err
+		}},
 		// The wrong one has its count in one page, its records in others, and one sync for both.
 		{name: "count and record", open: func(dir string, wrong bool) (func(int) error, error) {
 			f, err := opened(dir, 0)

@@ -29,7 +29,7 @@ func TestCloseLeavesNoDescriptor(t *testing.T) {
 	}
 }
 
-// descriptors counts those that are open.
+// descriptors counts the open descriptors.
 func descriptors(t *testing.T) int {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {

@@ -50,7 +50,7 @@ func TestDropBehindLeavesThePageCacheEmpty(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// What the kernel reads around the last page may come after the last drop.
+		// Pages that the kernel reads around the last page may come after the last drop.
 		if few := cached.Resident < cached.Pages/10; few != o.DropBehind {
 			t.Errorf("%+v: %d of %d pages are cached", o, cached.Resident, cached.Pages)
 		}

@@ -27,7 +27,7 @@ func ExampleReader_Lines() {
 	}
 	defer r.Close()
 	for line, err := range r.Lines() {
-		if err != nil { // a *Error; line is what there is of the line that broke off
+		if err != nil { // a *Error; line is the part of the line that broke off
 			log.Fatal(err)
 		}
 		fmt.Printf("%q\n", line)

@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-go/holdfast/readahead"
 )
 
-// linesOf is what lines are, at its simplest.
+// linesOf is the simplest definition of lines.
 func linesOf(data []byte) (lines []string) {
 	for line := range strings.Lines(string(data)) {
 		if whole, ok := strings.CutSuffix(line, "\n"); ok {

@@ -109,7 +109,7 @@ func TestPanicOfTheSourceIsTheCallers(t *testing.T) {
 						if got != cause || exited != (cause == nil) || err != nil {
 							t.Errorf("%s: it panics with %v, exited %v, %v", what, got, exited, err)
 						}
-						synctest.Wait() // what reads ahead has ended, or waits for ever
+						synctest.Wait() // the goroutine that reads ahead has ended, or waits for ever
 						var failed *Error
 						for again, way := range ways {
 							got, exited, err = isolate.Caught(func() error { return way(r) })

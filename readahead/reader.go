@@ -145,7 +145,7 @@ func NewReader(r io.Reader, o Options) *Reader {
 	}
 }
 
-// Open opens the file path and returns a Reader on it, which Close closes. What the system refuses is
+// Open opens the file path and returns a Reader on it, which Close closes. A refusal of the system is
 // os.Open's own error.
 func Open(path string, o Options) (*Reader, error) {
 	if err := o.validate(); err != nil {

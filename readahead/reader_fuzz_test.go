@@ -17,9 +17,8 @@ import (
 )
 
 // FuzzReader reads its input as a program of calls. Its source gives short
-// pieces, nothing for a while, and perhaps an error in the middle. Beside it runs
-// a model so simple that it can only be right: the bytes that are left, and what
-// comes after them.
+// pieces, nothing for a while, and perhaps an error in the middle. Beside it runs a model so simple
+// that it can only be right: the bytes that are left, and the error after them.
 func FuzzReader(f *testing.F) {
 	for ahead := range byte(3) {
 		for block := range byte(20) {
@@ -55,12 +54,12 @@ type readModel struct {
 	program []byte
 	r       *readahead.Reader
 	source  *fault.Source
-	left    []byte // what is not consumed
+	left    []byte // the bytes not yet consumed
 	size    int    // how much the source gives
-	end     error  // what comes after it
+	end     error  // the error after them
 	block   int
 	maxLine int
-	last    byte // what the last ReadByte gave
+	last    byte // the last ReadByte's byte
 	story   string
 	problem string
 

@@ -388,7 +388,7 @@ func TestFileThatShrinksEndsEarly(t *testing.T) {
 			t.Skipf("a file that is read can't be truncated here: %v", err)
 		}
 		rest, err := readBy(10)(r)
-		// What was read before is given; nothing is made up behind it.
+		// The bytes read before are returned; nothing is made up behind them.
 		if all := append(head, rest...); !bytes.HasPrefix(text(1000), all) || err != nil || len(rest) > 3*testBlock {
 			t.Errorf("%+v: %d bytes after the truncation, %v", o, len(rest), err)
 		}

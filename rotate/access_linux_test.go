@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
-// A lookedAt is the kernel's disk, with a look at what each call has left that may let users in.
+// A lookedAt is the kernel's disk, with a check of the permissions that each call has left.
 type lookedAt struct {
 	sys.Disk
 	look func()

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/permission"
 )
 
-// aList lets user 1001 read, and what the group and others had stays.
+// aList lets user 1001 read; the group's and others' permissions stay.
 var aList = []byte("\x02\x00\x00\x00" + "\x01\x00\x06\x00\xff\xff\xff\xff" + "\x02\x00\x04\x00\xe9\x03\x00\x00" +
 	"\x04\x00\x04\x00\xff\xff\xff\xff" + "\x10\x00\x06\x00\xff\xff\xff\xff" + "\x20\x00\x00\x00\xff\xff\xff\xff")
 

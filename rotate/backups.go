@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/sys"
@@ -32,7 +33,7 @@ var clock = time.Now
 
 // tendLocked starts the background work on backups, if an option asks for any.
 func (f *File) tendLocked() {
-	if o := f.options; o.Compress || o.MaxBackups > 0 || o.MaxAge > 0 || o.MaxTotal > 0 {
+	if f.options.Compress || f.options.limits() {
 		f.tendOnceLocked()
 	}
 }
@@ -63,17 +64,29 @@ func (f *File) tendOnceLocked() {
 // errStopped ends a compression because the log is closed.
 var errStopped = errors.New("the log is closed")
 
-// tend removes backups beyond the limits, and compresses the others.
-func (f *File) tend() {
+// prune removes backups beyond the limits. It is the work that Close does not leave to the next
+// Open: a program that lives shortly may have no time for it before.
+func (f *File) prune() {
+	if !f.options.limits() {
+		return
+	}
+	if p, _, ok := f.pruned(); ok {
+		f.disk.Close(p.dir) // nothing was written to it
+	}
+}
+
+// pruned removes backups beyond the limits. It returns all backups, without plain if they are
+// removed. The caller closes the directory of p if ok.
+func (f *File) pruned() (p place, all []*backup, ok bool) {
 	p, err := findPlace(f.disk, f.names, f.path)
-	var all []*backup
 	if err == nil {
-		defer f.disk.Close(p.dir) // nothing was written to it
-		all, err = f.backups(p)
+		if all, err = f.backups(p); err != nil {
+			f.disk.Close(p.dir) // nothing was written to it
+		}
 	}
 	if err != nil {
 		f.tendLater(&Error{Op: "remove", Path: f.path, Err: err})
-		return
+		return p, nil, false
 	}
 	f.over("compress", "remove")
 	o, total := f.options, int64(0)
@@ -85,18 +98,37 @@ func (f *File) tend() {
 			(o.MaxAge == 0 || b.age <= o.MaxAge) {
 			continue
 		}
-		b.plain = ""
 		err := error(nil)
+		kept := false
 		for _, name := range b.files {
+			if keep := o.Keep; keep != nil && keep(p.of(name)) {
+				kept = true
+				continue
+			}
 			if failed := f.disk.Remove(p.dir, name); failed != nil && !errors.Is(failed, fs.ErrNotExist) {
 				err = failed
 				f.tendLater(&Error{Op: "remove", Path: name.String(), Err: err})
 			}
 		}
+		if kept {
+			continue
+		}
+		b.plain = ""
 		if err == nil {
 			f.count(func(s *Stats) { s.Removed++ })
 		}
 	}
+	return p, all, true
+}
+
+// tend removes backups beyond the limits, and compresses the others.
+func (f *File) tend() {
+	p, all, ok := f.pruned()
+	if !ok {
+		return
+	}
+	defer f.disk.Close(p.dir) // nothing was written to it
+	o := f.options
 	for _, b := range slices.Backward(all) {
 		if b.plain == "" || !o.Compress && len(b.files) == 1 {
 			continue
@@ -224,7 +256,7 @@ func (f *File) passLocked(all []*backup) {
 // its name is in the future. From then on a monotonic clock counts, which setting the time does not
 // change.
 func (f *File) agesLocked(all []*backup) {
-	now, ran, made := clock(), time.Since(f.opened), map[time.Time]time.Duration{}
+	now, ran, made := f.options.wall(clock()), time.Since(f.opened), map[time.Time]time.Duration{}
 	for _, b := range all {
 		since, known := f.made[b.at]
 		if !known {
@@ -245,7 +277,8 @@ func (f *File) compress(p place, b *backup) (err error) {
 	if err != nil {
 		return err
 	}
-	defer f.disk.Close(from)
+	closeFrom := sync.OnceFunc(func() { f.disk.Close(from) })
+	defer closeFrom()
 	is, err := accessOf(f.disk, from)
 	if err != nil {
 		return err
@@ -270,6 +303,7 @@ func (f *File) compress(p place, b *backup) (err error) {
 		err = f.disk.Sync(to.fd)
 	}
 	err = cmp.Or(err, f.disk.Close(to.fd))
+	closeFrom() // Windows removes no open file
 	since := f.names.Losses(p.key)
 	if err == nil {
 		err = f.disk.Rename(p.dir, part, whole)
@@ -281,7 +315,14 @@ func (f *File) compress(p place, b *backup) (err error) {
 	if err := p.syncDir(since); err != nil {
 		return err
 	}
-	return f.disk.Remove(p.dir, b.plain)
+	if err := f.disk.Remove(p.dir, b.plain); err != nil {
+		return err
+	}
+	if call := f.options.Compressed; call != nil {
+		plain, compressed := p.of(b.plain), p.of(whole)
+		f.after(func() error { return call(plain, compressed) })
+	}
+	return nil
 }
 
 // packChunk is the number of bytes compressed between two checks for a closed log.

@@ -95,7 +95,7 @@ func (m *moved) Write(p []byte) (int, error) {
 	return m.File.Write(p)
 }
 
-// move gives the log's file a name that sorts behind those of all backups.
+// move gives the log's file a name that sorts behind all backups' names.
 func (m *moved) move() {
 	m.lock.Lock()
 	defer m.lock.Unlock()
@@ -131,7 +131,7 @@ func readable(g *crashsuite.Ground) *memory {
 	return &memory{Disk: g.Disk, dir: g.Dir, sources: map[int]string{}}
 }
 
-// readBackups returns the lines of all files. What a crash has torn stays at the end of its file.
+// readBackups returns the lines of all files. A torn record stays at the end of its file.
 func readBackups(_ *testing.T, files map[string][]byte) (all [][]byte, err error) {
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		_, plain := files[strings.TrimSuffix(name, packed)]

@@ -20,7 +20,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
-// A memory is a disk that fails, and what reads it: the calls of a fault.Disk write only.
+// A memory is a disk that fails, and its reader: the calls of a fault.Disk write only.
 type memory struct {
 	*fault.Disk
 	dir      string    // of the log
@@ -136,7 +136,7 @@ func text(files map[string][]byte, mayTear bool) (all []byte, err error) {
 	return all, nil
 }
 
-// record is what goroutine g writes as its nth.
+// record is goroutine g's nth record.
 func record(g, n int) []byte {
 	return fmt.Appendf(nil, "%d %d %s.\n", g, n, strings.Repeat("x", n*7%60))
 }

@@ -78,7 +78,7 @@ func TestAFileWhoseSyncFailedIsNeverAcknowledged(t *testing.T) {
 }
 
 // TestWhatACloseKeptIsWrittenFirst: on Windows a log's file is closed to be renamed, and then the rename and the opening are
-// refused. What is accepted meanwhile is written when the path can be opened again, on a line of its own.
+// refused. Records accepted meanwhile are written when the path can be opened again, each on a line of its own.
 func TestWhatACloseKeptIsWrittenFirst(t *testing.T) {
 	for _, end := range []func(f *File) error{(*File).Sync, (*File).Close} {
 		synctest.Test(t, func(t *testing.T) {
@@ -99,7 +99,12 @@ func TestWhatACloseKeptIsWrittenFirst(t *testing.T) {
 			}
 			d.Add(fault.DiskFault{Op: fault.DiskRename, Err: syscall.EACCES, Times: 1})
 			d.Add(fault.DiskFault{Op: fault.DiskOpen, Path: "app.log", Err: syscall.EMFILE, Times: 1})
-			if err := f.Rotate(); !errors.Is(err, syscall.EACCES) {
+			if err := f.Rotate(); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(lineWait) // the line does not end
+			synctest.Wait()
+			if err := f.Err(); !errors.Is(err, syscall.EACCES) {
 				t.Fatal(err)
 			}
 			write("kept\n")
@@ -372,7 +377,7 @@ func TestAFailedSyncOfANewFileCountsAgainstItsNeighbour(t *testing.T) {
 	d, names := newMemory(t), &durable.NameSyncs{} // on a real disk all logs share them
 	var logs []*logFile
 	for _, path := range []string{"/log/app.log", "/log/neighbour.log"} {
-		l, err := openFile(d, names, path, 0o600, nil)
+		l, err := openFile(d, names, path, 0o600, nil, &Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -533,7 +538,7 @@ func TestASyncNoticesThatTheLogIsMoved(t *testing.T) {
 	})
 }
 
-// TestTheTimeIsBeforeTheLastDot of a backup's name, as in those of lumberjack.
+// TestTheTimeIsBeforeTheLastDot of a backup's name, as in lumberjack's.
 func TestTheTimeIsBeforeTheLastDot(t *testing.T) {
 	for _, c := range []struct{ name, before, behind string }{{"app.v1.log", "app.v1-", ".log"}, {"app", "app-", ""}, {".log", "-", ".log"}} {
 		if before, behind := parts(sys.Name(c.name + "\x00")); before != c.before || behind != c.behind {

@@ -8,7 +8,7 @@ import (
 
 // An Error is a failure of the log. Its text also says how the log continues.
 type Error struct {
-	Op   string // write, sync, rotate, reopen, compress or remove
+	Op   string // write, sync, rotate, reopen, compress, remove or hook
 	Path string // of the log, or of a backup
 
 	// AtRisk is the number of accepted bytes that a power cut may take, beyond the policy's Loss.
@@ -26,6 +26,7 @@ func goesOn() map[string]string {
 		"reopen":   "the log goes on in the file that is open and tries again",
 		"compress": "the backup stays as it is, and it is tried again",
 		"remove":   "it is tried again",
+		"hook":     "it is not called again for this file",
 	}
 }
 

@@ -47,7 +47,7 @@ func ExampleFile_Reopen() {
 	defer out.Close()
 
 	fmt.Fprintln(out, "before")
-	if err := os.Rename(path, path+".1"); err != nil { // what logrotate does
+	if err := os.Rename(path, path+".1"); err != nil { // as logrotate does
 		log.Fatal(err)
 	}
 	if err := out.Reopen(); err != nil { // in a goroutine, for each signal of signal.Notify

@@ -20,7 +20,7 @@ func (f *File) startLocked(l *logFile, past stats.Counts) {
 	f.count(func(s *Stats) {
 		past.NotFlushed, past.NotDurable = 0, 0 // the logFile keeps the bytes that could not be written
 		s.merge(past)
-		c := &current{Writer: w, file: l, base: l.at + int64(len(l.rest))}
+		c := &current{Writer: w, file: l, base: l.at + int64(len(l.rest)-l.header)}
 		w.OnError(func(err error) { f.onWriterError(c, err) })
 		f.current.Store(c)
 		if l.healed {
@@ -36,6 +36,7 @@ func (f *File) startLocked(l *logFile, past stats.Counts) {
 func (f *File) exchangeLocked(next func(*logFile) (*logFile, error)) error {
 	c := f.current.Load()
 	l := c.file
+	whole := func() bool { return f.options.Records || f.isCutLocked(c) || !l.isInLine() }
 	if !c.final && l.fd >= 0 {
 		err := c.Flush()
 		if err != nil && !isFinal(err) {
@@ -46,6 +47,9 @@ func (f *File) exchangeLocked(next func(*logFile) (*logFile, error)) error {
 		}
 		if err != nil && !isFinal(err) {
 			return err
+		}
+		if err == nil && !whole() {
+			return errInLine
 		}
 		// Bytes synced here, while others still write, need no sync in Close, for which Writes
 		// wait.
@@ -60,6 +64,9 @@ func (f *File) exchangeLocked(next func(*logFile) (*logFile, error)) error {
 	l.setKeep(false)
 
 	to, err := l, f.settleLocked(c)
+	if err == nil && !c.final && l.fd >= 0 && !whole() { // a Write came behind the Flush
+		err = errInLine
+	}
 	if err == nil {
 		to, err = next(l)
 	}
@@ -82,6 +89,31 @@ func (f *File) exchangeLocked(next func(*logFile) (*logFile, error)) error {
 	return err
 }
 
+// A line that has not ended when the log is to be exchanged is waited for, up to these bounds.
+const (
+	longestLine = 1 << 20
+	lineWait    = time.Minute
+)
+
+// errInLine is the error of an exchange in the middle of a line.
+var errInLine = errors.New("a line has not ended yet")
+
+// isCutLocked reports whether the line that an exchange waits for has passed a bound.
+func (f *File) isCutLocked(c *current) bool {
+	size, full := c.base+c.Written(), int64(f.options.MaxSize)
+	return full > 0 && size-full >= longestLine ||
+		!f.cutAt.IsZero() && (!time.Now().Before(f.cutAt) || size >= f.cutSize)
+}
+
+// awaitLineLocked sets the bounds of the wait for a line's end, and returns the offset of the
+// Writer from which on a Write that ends in a line feed is to exchange the file.
+func (f *File) awaitLineLocked(c *current, now time.Time) (turn int64) {
+	if f.cutAt.IsZero() {
+		f.cutAt, f.cutSize = now.Add(lineWait), c.base+c.Written()+longestLine
+	}
+	return f.cutSize - longestLine - c.base
+}
+
 // reopenLocked opens the log's path again. As in renameLocked, the name that another program has
 // given to the old file is made durable first. If that fails, no later sync repairs it: on the disk
 // the path may still be the old file's, and a new file there would replace its only name. So the
@@ -92,7 +124,7 @@ func (f *File) reopenLocked(old *logFile) (*logFile, error) {
 			return nil, err
 		}
 	}
-	l, err := openFile(f.disk, f.names, f.path, 0, &old.like)
+	l, err := openFile(f.disk, f.names, f.path, 0, &old.like, &f.options)
 	if err == nil {
 		f.count(func(s *Stats) { s.Reopens++ })
 		f.tendLocked()
@@ -123,7 +155,7 @@ func (f *File) renameLocked(old *logFile) (*logFile, error) {
 		err = old.syncDir(since)
 	}
 	if err == nil {
-		l, err = openFile(f.disk, f.names, f.path, 0, &old.like)
+		l, err = openFile(f.disk, f.names, f.path, 0, &old.like, &f.options)
 	}
 	if err != nil {
 		// If this fails too, the path has no file: then the next try makes one.
@@ -134,12 +166,16 @@ func (f *File) renameLocked(old *logFile) (*logFile, error) {
 	}
 	f.last = at
 	f.count(func(s *Stats) { s.Rotations++ })
+	if call := f.options.Rotated; call != nil {
+		path, backup := old.of(old.base), old.of(name)
+		f.after(func() error { return call(path, backup) })
+	}
 	f.tendLocked()
 	return l, nil
 }
 
 const (
-	// stamp is the UTC time in a backup's name. It is lumberjack's format, so that its backups
+	// stamp is the time in a backup's name. It is lumberjack's format, so that its backups
 	// count too. The order of the names is the order of the rotations.
 	stamp  = "2006-01-02T15-04-05.000"
 	packed = ".gz"
@@ -177,7 +213,7 @@ func (f *File) backupName(l *logFile) (name sys.Name, at time.Time, err error) {
 		f.passLocked(all)
 	}
 	before, behind := parts(l.base)
-	for at = clock().UTC().Truncate(time.Millisecond); ; at = at.Add(time.Millisecond) {
+	for at = f.options.wall(clock()).Truncate(time.Millisecond); ; at = at.Add(time.Millisecond) {
 		if !at.After(f.last) {
 			at = f.last.Add(time.Millisecond)
 		}

@@ -101,7 +101,7 @@ func (s slow) Write(p []byte) (int, error) {
 
 func (slow) Close() error { return nil }
 
-// TestACompressionRestsForAsLongAsItWorks, so that it takes half of a CPU. What it has done is told meanwhile.
+// TestACompressionRestsForAsLongAsItWorks, so that it takes half of a CPU. Its progress is reported meanwhile.
 func TestACompressionRestsForAsLongAsItWorks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const name = "app-1999-12-31T00-00-00.000.log"
@@ -245,7 +245,7 @@ func TestWhatAKilledCompressionLeavesIsFinishedAtOnce(t *testing.T) {
 }
 
 // TestEachCallOfACompressionMayBeTheLast kills the process, and cuts the power, at each call of a rotation with a compression.
-// What is there then is finished at once by the next Open.
+// The next Open finishes such a file at once.
 func TestEachCallOfACompressionMayBeTheLast(t *testing.T) {
 	var images []map[string][]byte
 	l := ledger{}

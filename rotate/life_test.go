@@ -33,7 +33,7 @@ func opened(t *testing.T, d *memory, o Options) *File {
 	return f
 }
 
-// put writes so many records, each of which must be accepted.
+// put writes n records, each of which must be accepted.
 func (l ledger) put(t *testing.T, f *File, records int) {
 	t.Helper()
 	for range records {
@@ -151,7 +151,7 @@ func TestAnotherProgramMovesRemovesOrTruncatesTheFile(t *testing.T) {
 						err = errors.Join(d.Move("/log", "/old"), d.MkdirAll("/log"))
 					case "rm":
 						err = errors.Join(f.Sync(), d.RemoveAll("/log/app.log"))
-						l[0], before = 0, 0 // what it had went with it
+						l[0], before = 0, 0 // its records went with it
 					case "truncate": // a copytruncate
 						err = f.Sync()
 						kept["app-2000-01-01T00-00-00.000.log"], _ = d.ReadFile("/log/app.log")
@@ -454,7 +454,7 @@ func TestBackupsAreRemovedAndCompressed(t *testing.T) {
 			}
 		})
 	}
-	check(Options{}, "28.gz", "29", "30.gz", "31") // what was begun is finished
+	check(Options{}, "28.gz", "29", "30.gz", "31") // a begun removal is finished
 	check(Options{MaxBackups: 4}, "28.gz", "29", "30.gz", "31")
 	check(Options{Compress: true}, "28.gz", "29.gz", "30.gz", "31.gz")
 	check(Options{MaxBackups: 2}, "30.gz", "31")
@@ -718,7 +718,7 @@ func TestNewFileWhoseOwnerCannotBeKeptIsForFewer(t *testing.T) {
 	})
 }
 
-// TestABackupStaysWhereTheCompressedOneIsNotClosed: a close may be what says that bytes were lost.
+// TestABackupStaysWhereTheCompressedOneIsNotClosed: a close may be the call that reports lost bytes.
 func TestABackupStaysWhereTheCompressedOneIsNotClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, l := newMemory(t), ledger{}

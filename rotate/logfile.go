@@ -6,6 +6,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -29,6 +31,7 @@ type place struct {
 	disk  disk
 	names *durable.NameSyncs
 	path  string   // the log's
+	in    string   // the path of dir
 	base  sys.Name // the file's name in dir, after symbolic links
 	dir   int
 	key   keyed.Key // of dir
@@ -52,6 +55,7 @@ func findPlace(d disk, names *durable.NameSyncs, path string) (p place, err erro
 	if len(base) > longestName-longestSuffix {
 		return p, fmt.Errorf("the name %s is too long for those of its backups; use one of at most %d bytes", base, longestName-longestSuffix)
 	}
+	p.in = directory
 	name, err := sys.NewName(directory)
 	if err != nil {
 		return p, err
@@ -71,6 +75,9 @@ func findPlace(d disk, names *durable.NameSyncs, path string) (p place, err erro
 	p.key = keyed.Key{Device: is.Device, Inode: is.Inode}
 	return p, nil
 }
+
+// of returns the path of a file in the directory.
+func (p *place) of(name sys.Name) string { return filepath.Join(p.in, name.String()) }
 
 // syncDir syncs the directory. If more syncs of it have failed than since, it returns an error: a
 // name made after that may be lost. It opens a new descriptor, because one with a failed sync must
@@ -117,18 +124,23 @@ type logFile struct {
 	mu     sync.Mutex // guards the fields below: one write at a time
 	at     int64      // its size, if no other program changes it
 	looked time.Time
+	inLine bool // the last accepted byte is no line feed
 
 	// keep is set while its Writer is closed. Bytes that the disk refuses then go to rest, at most
 	// a Writer's memory, and are written before all others: the Writer loses nothing.
 	keep bool
 	rest []byte
+	// header is the number of bytes of rest that are a new file's header. They are written with the
+	// first record, and do not count for the file's size before.
+	header int
 }
 
 // lookEvery bounds the time until a log in use notices that another program has moved it.
 const lookEvery = time.Second
 
-// openFile opens the log's file, or makes one that is like another.
-func openFile(d disk, names *durable.NameSyncs, path string, perm uint32, like *access) (*logFile, error) {
+// openFile opens the log's file, or makes one that is like another. It
+// ends a torn line, and prepares the header of an empty file.
+func openFile(d disk, names *durable.NameSyncs, path string, perm uint32, like *access, o *Options) (*logFile, error) {
 	p, err := findPlace(d, names, path)
 	if err != nil {
 		return nil, err
@@ -137,7 +149,10 @@ func openFile(d disk, names *durable.NameSyncs, path string, perm uint32, like *
 	if err := l.open(perm, like); err != nil {
 		return nil, errors.Join(err, l.discard())
 	}
-	if l.at > 0 && l.isTorn() {
+	switch {
+	case l.at == 0:
+		l.rest, l.header = slices.Clone(o.Header), len(o.Header)
+	case !o.Records && l.isTorn():
 		l.healed, l.rest = true, []byte{'\n'}
 	}
 	return l, nil
@@ -213,6 +228,13 @@ func (l *logFile) Write(p []byte) (n int, err error) {
 	if err = l.drainLocked(); err == nil {
 		n, err = l.putLocked(p)
 	}
+	if kept := err != nil && l.keep; n > 0 || kept && len(p) > 0 {
+		end := n
+		if kept {
+			end = len(p)
+		}
+		l.inLine = p[end-1] != '\n'
+	}
 	if err != nil && l.keep {
 		l.rest = append(l.rest, p[n:]...)
 		l.refused.Store(true)
@@ -267,7 +289,7 @@ func (l *logFile) drainLocked() error {
 		return nil
 	}
 	n, err := l.putLocked(l.rest)
-	l.rest = l.rest[n:]
+	l.rest, l.header = l.rest[n:], max(0, l.header-n)
 	return err
 }
 
@@ -367,6 +389,12 @@ func (l *logFile) truncated() int64 {
 	cut := l.at - is.Size
 	l.like, l.at = is, is.Size
 	return cut
+}
+
+func (l *logFile) isInLine() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.inLine
 }
 
 func (l *logFile) setKeep(keep bool) {

@@ -20,7 +20,12 @@ type Options struct {
 	// the records accepted while a rotation fails.
 	MaxSize holdfast.Size
 
-	// RotationInterval rotates at multiples of the interval since 1970 (UTC), at least 1s: 1h is
+	// Records says that each Write is a record. Without it a record is a line: a rotation comes
+	// behind a Write that ends in a line feed, so a logger may write a line by several Writes. A
+	// line that goes on for 1 MiB or 1 min after the rotation was due is divided.
+	Records bool
+
+	// RotationInterval rotates at multiples of the interval since 1970 (UTC, see LocalTime), at least 1s: 1h is
 	// each full hour. RotateAt rotates at times of day, such as "00:00", in [time.Local]. A time
 	// that the clock skips when it is set forward comes later that day by the same amount, and a
 	// time that comes twice counts once. A time that passed while no process had the log open
@@ -28,9 +33,15 @@ type Options struct {
 	RotationInterval time.Duration
 	RotateAt         []string
 
+	// LocalTime has the times in backups' names, and the multiples of RotationInterval, in
+	// [time.Local] and not in UTC: 24h is each local midnight. Keep it as it is for a log: the ages
+	// and the order of backups with the other times are wrong by the difference. The hour that
+	// comes twice when the clock is set back has its names after the first one's.
+	LocalTime bool
+
 	// MaxBackups is the most backups kept, MaxAge their greatest age, and MaxTotal the most bytes
-	// of all backups, without the log itself. The oldest are removed, after Open and after each
-	// rotation. The newest counts for MaxTotal when it is compressed. Setting the clock while the
+	// of all backups, without the log itself. The oldest are removed, after Open, after each
+	// rotation and in Close. The newest counts for MaxTotal when it is compressed. Setting the clock while the
 	// log is open does not change a backup's age.
 	MaxBackups int
 	MaxAge     time.Duration
@@ -43,6 +54,23 @@ type Options struct {
 	// Compressor is another format, such as adapters/zstd. The zero Compressor is gzip. Backups
 	// compressed by gzip count too, backups in a third format do not.
 	Compressor Compressor
+
+	// Header is written before the first record of each new file. A file that has no record has no
+	// header.
+	Header []byte
+
+	// Rotated is called after a rotation: the file at path is the backup from now on. Compressed is
+	// called after a compression has replaced a backup. They are called in the order of the events,
+	// one call at a time, in a goroutine of their own, without a lock: a slow call delays no Write.
+	// OnError reports an error that they return. Close waits for the calls, so they must not call
+	// it.
+	Rotated    func(path, backup string) error
+	Compressed func(backup, compressed string) error
+
+	// Keep is called before a backup beyond the limits is removed, with each of its files, and not
+	// twice at the same time. If it returns true the file stays; it is asked again the next time.
+	// Close may call it: it must not call Close.
+	Keep func(backup string) bool
 
 	// Perm is the permissions of the first file, before umask; 0 is 0666. A new file gets the
 	// permissions and the access control list of the file before it, and its owner and group if the
@@ -117,6 +145,9 @@ func (o Options) validate() error {
 	return o.Policy.Validate()
 }
 
+// limits reports whether backups are to be removed.
+func (o *Options) limits() bool { return o.MaxBackups > 0 || o.MaxAge > 0 || o.MaxTotal > 0 }
+
 // timeOfDay parses a time such as 09:30 to minutes since midnight.
 func timeOfDay(text string) (minutes int, err error) {
 	hour, minute, ok := strings.Cut(text, ":")
@@ -128,6 +159,16 @@ func timeOfDay(text string) (minutes int, err error) {
 	return int(h)*60 + int(m), nil
 }
 
+// wall returns the time that names have: what a clock in UTC, or the local clock, shows, as a time
+// in UTC.
+func (o *Options) wall(t time.Time) time.Time {
+	if o.LocalTime {
+		_, east := t.Local().Zone()
+		t = t.Add(time.Duration(east) * time.Second)
+	}
+	return t.UTC()
+}
+
 // due returns the first time of a rotation after a given time, or the zero Time.
 func (o Options) due(after time.Time) (first time.Time) {
 	earlier := func(at time.Time) {
@@ -136,8 +177,17 @@ func (o Options) due(after time.Time) (first time.Time) {
 		}
 	}
 	if every := o.RotationInterval; every > 0 {
-		since := time.Duration(after.UnixNano()) // of 1970: Truncate counts from year 1
-		earlier(after.Add(every - since%every))
+		wall := o.wall(after)
+		since := time.Duration(wall.UnixNano()) // of 1970: Truncate counts from year 1
+		at := after.Add(every - since%every)
+		if o.LocalTime { // the clock may be set before that
+			w := wall.Add(every - since%every)
+			local := time.Date(w.Year(), w.Month(), w.Day(), w.Hour(), w.Minute(), w.Second(), w.Nanosecond(), time.Local)
+			if local.After(after) {
+				at = local
+			}
+		}
+		earlier(at)
 	}
 	year, month, day := after.Local().Date()
 	for _, text := range o.RotateAt {

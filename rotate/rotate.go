@@ -1,7 +1,8 @@
 // Package rotate is a log file that rotates: by size, by time and on demand. It writes under a
 // [holdfast.Policy], with a [holdfast.Writer], for any number of goroutines.
 //
-// A record is the argument of one Write. It is never split over two files. If a rotation fails, for
+// A record is a line, or with [Options.Records] the argument of one Write. It is never split over
+// two files, and neither is a line that a logger writes by several Writes. If a rotation fails, for
 // any cause, the log continues in its file, reports the failure, and tries again later. No accepted
 // record is lost by a rotation. After a crash during a rotation or a compression the next Open
 // finishes it.
@@ -10,7 +11,7 @@
 // has a table for users of lumberjack and timberjack.
 //
 // Backups are in the log's directory. A backup of app.log is app-2006-01-02T15-04-05.000.log, with
-// the time of its rotation in UTC, and .gz at the end when it is compressed.
+// the time of its rotation in UTC (see [Options.LocalTime]), and .gz at the end when it is compressed.
 package rotate
 
 import (
@@ -62,8 +63,10 @@ type File struct {
 	due      time.Time                   // the next rotation by time; zero: never
 	pause    time.Duration               // the wait after the last failed exchange
 	retryAt  time.Time                   // the time of the next try
+	cutAt    time.Time                   // when the line that a rotation waits for is divided; zero: it waits for none
+	cutSize  int64                       // the size of the file at which it is divided
 	tendAt   time.Time                   // the time of the next work on backups
-	timer    *time.Timer                 // for the earliest of due, retryAt and tendAt
+	timer    *time.Timer                 // for the earliest of due, retryAt, cutAt and tendAt
 	last     time.Time                   // the time in the newest backup's name; zero: not read yet, or none
 	made     map[time.Time]time.Duration // by the time in a backup's name: when it was made, as a time since opened
 	tending  bool                        // a goroutine works on the backups
@@ -81,6 +84,7 @@ type File struct {
 	stats    Stats             // the Counts of closed Writers only
 	unsynced error             // the first failed sync: records may be lost
 	troubles map[string]*Error // by Op, the failures that still hold
+	hooks    errorqueue.Queue[func() error]
 	failures errorqueue.Queue[*Error]
 }
 
@@ -112,6 +116,7 @@ func open(d disk, path string, o Options, closesFirst bool) (*File, error) {
 	}
 	f := &File{disk: d, names: durable.NameSyncsOf(d), path: path, options: o, opened: time.Now(), enqueue: -1, closesFirst: closesFirst, stop: make(chan struct{}), troubles: map[string]*Error{}}
 	f.failures.To(o.OnError)
+	f.hooks.To(f.hook)
 	if !o.Policy.Sync.Waits() {
 		f.enqueue = int(o.Policy.Buffer)
 	}
@@ -119,7 +124,7 @@ func open(d disk, path string, o Options, closesFirst bool) (*File, error) {
 	if perm == 0 {
 		perm = 0o666
 	}
-	l, err := openFile(d, f.names, path, perm, nil)
+	l, err := openFile(d, f.names, path, perm, nil, &o)
 	if err != nil {
 		return nil, fmt.Errorf("holdfast: open %s: %w", path, err)
 	}
@@ -158,7 +163,7 @@ func (f *File) Write(p []byte) (n int, err error) {
 			end = c.Written()
 		}
 		if err == nil {
-			if end >= c.file.turn.Load() {
+			if turn := c.file.turn.Load(); end >= turn && f.mayTurn(p, end-turn) {
 				f.attend(c)
 			}
 			return n, nil
@@ -167,6 +172,12 @@ func (f *File) Write(p []byte) (n int, err error) {
 			return n, err
 		}
 	}
+}
+
+// mayTurn reports whether the file may be exchanged behind p, which is so many bytes behind the
+// file's turn.
+func (f *File) mayTurn(p []byte, behind int64) bool {
+	return f.options.Records || len(p) > 0 && p[len(p)-1] == '\n' || behind >= longestLine
 }
 
 // attend calls attendLocked when a Write has reached the file's turn.
@@ -261,7 +272,7 @@ func (f *File) settleLocked(c *current) error {
 }
 
 // Rotate begins a new file, unless the current one is empty. If that fails, the log continues in
-// the same file and tries again by itself.
+// the same file and tries again by itself. If a line has begun, the rotation comes behind its end.
 func (f *File) Rotate() error {
 	return f.asked(func() { f.wanted = true })
 }
@@ -365,7 +376,8 @@ func (f *File) over(ops ...string) {
 
 // Close flushes all accepted records, syncs them unless the policy is sync=never, and closes the
 // log. It returns the errors of these steps and a failed sync of an earlier file. It waits for the
-// background work, and leaves an unfinished compression to the next Open. A second Close waits for
+// background work, removes backups beyond the limits, and leaves an unfinished compression to the
+// next Open. A second Close waits for
 // the first and returns the same error.
 func (f *File) Close() error {
 	f.closeOnce.Do(func() {
@@ -377,6 +389,7 @@ func (f *File) Close() error {
 		f.closeErr = f.withUnsynced(errors.Join(f.settleLocked(c), c.Close()))
 		f.mu.Unlock()
 		f.background.Wait()
+		f.prune()
 	})
 	return f.closeErr
 }
@@ -418,6 +431,22 @@ const (
 	longestPause = time.Minute
 )
 
+// after queues a call of the program's after an event. The caller is a goroutine of the
+// background, or the log is not closed.
+func (f *File) after(call func() error) {
+	f.background.Add(1)
+	f.hooks.Add(call)
+}
+
+func (f *File) hook(call func() error) {
+	defer f.background.Done() // also if it ends the goroutine
+	if err := call(); err != nil {
+		f.note(&Error{Op: "hook", Path: f.path, Err: err})
+		return
+	}
+	f.over("hook")
+}
+
 // attendLocked exchanges the file if the log needs another one. It notes and returns a failure.
 func (f *File) attendLocked() (err error) {
 	c := f.current.Load()
@@ -447,7 +476,13 @@ func (f *File) attendLocked() (err error) {
 		}
 		err = f.exchangeLocked(next)
 	}
+	inLine := err == errInLine
+	if !inLine {
+		f.cutAt = time.Time{}
+	}
 	switch {
+	case inLine:
+		err = nil
 	case err != nil:
 		f.pause = min(max(firstPause, 2*f.pause), longestPause)
 		f.retryAt = now.Add(f.pause)
@@ -465,6 +500,9 @@ func (f *File) attendLocked() (err error) {
 	turn := int64(math.MaxInt64)
 	if f.options.MaxSize > 0 && f.retryAt.IsZero() {
 		turn = int64(f.options.MaxSize) - c.base
+	}
+	if inLine {
+		turn = f.awaitLineLocked(c, now)
 	}
 	if f.failing != nil {
 		turn = -1 // see failingLocked
@@ -487,8 +525,8 @@ func (f *File) passedLocked(wall time.Time) bool {
 // armLocked sets the timer to the earliest time.
 func (f *File) armLocked(now time.Time) {
 	f.disarmLocked()
-	next := []time.Time{f.tendAt, f.retryAt}
-	if f.retryAt.IsZero() && !f.due.IsZero() { // the clock may be set, or the machine may sleep
+	next := []time.Time{f.tendAt, f.retryAt, f.cutAt}
+	if f.retryAt.IsZero() && f.cutAt.IsZero() && !f.due.IsZero() { // the clock may be set, or the machine may sleep
 		next = append(next, now.Add(min(f.due.Sub(clock().Round(0)), longestPause)))
 	}
 	next = slices.DeleteFunc(next, time.Time.IsZero)
@@ -509,7 +547,7 @@ func (f *File) armLocked(now time.Time) {
 		case !f.tendAt.IsZero() && !now.Before(f.tendAt):
 			f.tendAt = time.Time{}
 			f.tendOnceLocked()
-		case f.retryAt.IsZero() && !f.passedLocked(clock().Round(0)):
+		case f.retryAt.IsZero() && f.cutAt.IsZero() && !f.passedLocked(clock().Round(0)):
 			f.armLocked(now) // the timer only rechecked the clock
 			return
 		}

@@ -57,7 +57,7 @@ func TestRecordsAreNotLostNorTwiceNorSplit(t *testing.T) {
 					}
 				})
 			}
-			for i := range 6 { // what others do meanwhile
+			for i := range 6 { // others' actions meanwhile
 				switch i % 3 {
 				case 0:
 					err = f.Rotate()

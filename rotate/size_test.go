@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// line is a record of so many bytes.
+// line is a record of n bytes.
 func line(size int) []byte { return append(bytes.Repeat([]byte("x"), size-1), '\n') }
 
 // TestMaxSizeToTheByte has the sizes of the files after records of some sizes, the oldest first and the log last.
@@ -133,7 +133,7 @@ func TestMaxTotalToTheByte(t *testing.T) {
 	if small*20 > size {
 		t.Fatalf("%d bytes are compressed to %d", size, small)
 	}
-	// What waits for compression counts as it is, but for the newest.
+	// A backup that waits for compression counts uncompressed, but for the newest.
 	check(Options{Compress: true, MaxTotal: 2 * size}, packed, "29", "30", "31")
 	check(Options{Compress: true, MaxTotal: 2*size - 1}, packed, "30", "31")
 	check(Options{Compress: true, MaxTotal: size - 1}, packed, "31")

@@ -60,10 +60,10 @@ type troubled struct {
 	gone   []time.Time       // when the file was removed
 }
 
-// A trouble is what happens, and what the log must have counted in the end.
+// A trouble is an event, and the counts that the log must report in the end.
 type trouble struct {
 	name  string
-	o     func(*Options, int) // for so many records of each goroutine
+	o     func(*Options, int) // for n records of each goroutine
 	do    func(t *troubled, second int) error
 	ended func(s Stats, refused int64, failures []string) bool
 }
@@ -169,7 +169,7 @@ func (t *troubled) fill(second int) error {
 }
 
 // mayBeGone reports whether a record that was written then may have gone with a removed file. The log
-// notices that a second later, and what a buffer has by then goes to the old file too.
+// notices that a second later, and a buffer's bytes of that time go to the old file too.
 func (t *troubled) mayBeGone(written time.Time) bool {
 	for _, at := range t.gone {
 		if late := written.Sub(at); late >= 0 && late <= lookEvery+200*time.Millisecond {
@@ -179,7 +179,7 @@ func (t *troubled) mayBeGone(written time.Time) bool {
 	return false
 }
 
-// write gives so many records of each goroutine, each until it is accepted, and returns when.
+// write gives n records of each goroutine, each until it is accepted, and returns when.
 func (t *troubled) write(test *testing.T, records int) (accepted [8][]time.Time, refused int64) {
 	var refusals atomic.Int64
 	var writers sync.WaitGroup

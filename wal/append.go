@@ -24,20 +24,16 @@ func (l *Log) Append(records ...[]byte) (last uint64, err error) {
 		defer l.each.Unlock()
 	}
 	l.mu.Lock()
-	locked := true
-	defer func() {
-		if locked {
-			l.mu.Unlock()
-		}
-	}()
-	if last, err = l.acceptLocked(records); err != nil {
-		return 0, err
+	switch last, err = l.acceptLocked(records); {
+	case err == nil && sync.Waits():
+		return last, l.advance(background, last, true) // without the lock
+	case err == nil:
+		err = l.paceLocked()
+	default:
+		last = 0
 	}
-	if sync.Waits() {
-		locked = false
-		return last, l.advance(background, last, true)
-	}
-	return last, l.paceLocked()
+	l.mu.Unlock()
+	return last, err
 }
 
 // Enqueue is Append that waits for no sync, under any policy: see Wait. Under sync=group and

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/holdfast-go/holdfast"
 )
@@ -32,6 +33,36 @@ func BenchmarkEnqueue(b *testing.B) {
 	}
 	if err := l.Wait(context.Background(), l.Last()); err != nil {
 		b.Fatal(err)
+	}
+}
+
+// BenchmarkAppend appends records of 128 bytes without waiting for a sync, by a Log and by a Writer.
+func BenchmarkAppend(b *testing.B) {
+	record := make([]byte, 128)
+	for _, p := range []holdfast.Policy{holdfast.Buffered(256 * holdfast.KiB), {Buffer: 256 * holdfast.KiB, Sync: holdfast.SyncEvery(time.Second)}} {
+		run := func(name string, write func() error, done func() error) {
+			b.Run(name+"/"+p.String(), func(b *testing.B) {
+				for b.Loop() {
+					if err := write(); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+			if err := done(); err != nil {
+				b.Fatal(err)
+			}
+		}
+		dir := b.TempDir()
+		l, _, err := Open(dir+"/log", Options{Policy: p})
+		if err != nil {
+			b.Fatal(err)
+		}
+		run("log", func() error { _, err := l.Append(record); return err }, l.Close)
+		w, err := holdfast.Create(dir+"/file", p)
+		if err != nil {
+			b.Fatal(err)
+		}
+		run("writer", func() error { _, err := w.Write(record); return err }, w.Close)
 	}
 }
 

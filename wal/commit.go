@@ -191,20 +191,21 @@ func (l *Log) write(s *segment, frames []byte, durably bool) (err error) {
 	}
 	did, took := false, time.Duration(0)
 	// A durable write covers these bytes only, so earlier bytes must be durable already.
-	if w, ok := l.disk.(durableWriter); ok && durably && !l.noDsync && s.synced == s.end && !s.partial {
+	if w, ok := l.disk.(durableWriter); ok && durably && !l.noDsync && s.synced == s.end {
 		did, err = l.writeDurably(w, s, frames)
 	}
 	if !did && err == nil {
 		start := time.Now()
 		err = l.writeAt(s.fd, frames, s.end)
 		took = time.Since(start)
-		if s.partial = s.partial || err != nil; err != nil {
+		if err != nil {
 			return l.problem("write", s.name, false, err)
 		}
 	}
 	if err != nil {
 		return l.problem("sync", s.name, true, err)
 	}
+	l.startWriteback(s, s.end+int64(len(frames)))
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.places.add(s, begins, l.segments)
@@ -234,6 +235,20 @@ func (l *Log) write(s *segment, frames []byte, durably bool) (err error) {
 		go l.prepareInBackground(l.roomAloneLocked(s))
 	}
 	return nil
+}
+
+// startWriteback starts to write what a sync does not wait for yet, in steps: the sync at the
+// segment's end then waits for little. The tail stays: the next frames change its last page.
+func (l *Log) startWriteback(s *segment, end int64) {
+	const step = 1 << 20
+	from := max(s.synced, s.sent)
+	if end -= headerSize; end < from+step {
+		return
+	}
+	if d, ok := l.disk.(writebacker); ok {
+		_ = d.Writeback(s.fd, from, end-from) // the sync returns the error
+	}
+	s.sent = end
 }
 
 // writeDurably writes the frames and syncs them in one call, and reports whether it did. With
@@ -298,7 +313,7 @@ func (l *Log) syncSegment(s *segment) error {
 	l.took(time.Since(start))
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s.synced, s.partial = s.end, false
+	s.synced = s.end
 	l.durable.Store(s.next - 1)
 	l.unsynced, l.lowDurable = 0, l.lowWritten
 	l.age.Durable(int64(s.next - 1))

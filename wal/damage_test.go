@@ -193,7 +193,7 @@ func TestATornEndIsCutAndCounted(t *testing.T) {
 }
 
 // TestWhatWasCutNeverComesBack has a batch. A crash has taken its first record and
-// left the second. What is written next is as long as the first.
+// left the second. The next record is as long as the first.
 func TestWhatWasCutNeverComesBack(t *testing.T) {
 	for _, next := range []string{"12345", "", strings.Repeat("x", 100)} {
 		d := newDisk(t, nil)
@@ -390,7 +390,7 @@ func (d *shrinking) ReadAt(fd int, p []byte, at int64) (int, error) {
 	return d.Disk.ReadAt(fd, p, at)
 }
 
-// TestASegmentThatIsCutWhileItIsOpenedIsAnError, and no wait for what does not come.
+// TestASegmentThatIsCutWhileItIsOpenedIsAnError, and not a wait for bytes that do not come.
 func TestASegmentThatIsCutWhileItIsOpenedIsAnError(t *testing.T) {
 	files, _ := aLog(t, false)
 	d := &shrinking{Disk: newDisk(t, &fault.Image{Files: files})}

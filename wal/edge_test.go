@@ -30,7 +30,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
-// TestRecordsOfEachSize has those that end at, before and behind a multiple of 8, that fill
+// TestRecordsOfEachSize has records that end at, before and behind a multiple of 8, that fill
 // a segment, and that are larger than one.
 func TestRecordsOfEachSize(t *testing.T) {
 	const room = leastSegment - headerSize - frameHeader // of a batch's lengths and records
@@ -700,7 +700,7 @@ func TestARecordThatIsRemovedWhileItsSegmentIsOpenedIsNotFound(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	l.background.Wait() // the next segment is prepared: no call but those of Read comes
+	l.background.Wait() // the next segment is prepared: only Read's calls come
 	d.Watch(func(c fault.DiskCall) {
 		if c.Op == fault.DiskOpen && c.End.IsZero() {
 			d.Watch(nil)

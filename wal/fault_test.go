@@ -24,7 +24,7 @@ import (
 )
 
 // TestFaultMatrix lets each call that a run makes of the disk fail once, or from then on. It
-// compares what is there afterwards with what was acknowledged.
+// compares the log afterwards with the acknowledged records.
 func TestFaultMatrix(t *testing.T) {
 	isolate.Once(t, isolate.Ordinary)
 	policies := []holdfast.Policy{holdfast.Durable(), holdfast.Buffered(2 * holdfast.KiB)}
@@ -121,8 +121,8 @@ func faulty(t *testing.T, p holdfast.Policy, under func(*fault.Disk) disk, x *fa
 			t.Fatalf("%+v, which failed with %v: %v", x, failed, err)
 		}
 	}
-	// What Open finds then it makes durable, also what the kernel shows after a sync that
-	// has lost it.
+	// Open makes the records that it finds durable, also records that the kernel shows after a sync
+	// that has lost them.
 	d.Mend()
 	l, found, err := open(under(d), "/log", Options{Policy: p, SegmentSize: leastSegment})
 	if err != nil {
@@ -363,6 +363,61 @@ func TestZerosAreLeftOutWhereTheyTakeLonger(t *testing.T) {
 	check("syncs of 7.8 s", 3900*time.Millisecond, nil, false)
 	check("no such call", time.Second, errors.ErrUnsupported, false)
 	check("a full disk", time.Second, syscall.ENOSPC, false)
+}
+
+// writingBack is a disk that records where writeback was started.
+type writingBack struct {
+	allocating
+	ends *[]int64
+	t    *testing.T
+}
+
+func (d writingBack) Writeback(_ int, at, n int64) error {
+	from := int64(headerSize)
+	if had := len(*d.ends); had > 0 {
+		from = (*d.ends)[had-1]
+	}
+	if at != from || n < 1<<20 {
+		d.t.Errorf("writeback of %d bytes at %d, want at least 1 MiB at %d", n, at, from)
+	}
+	*d.ends = append(*d.ends, at+n)
+	return syscall.EIO // the sync says so, if it matters
+}
+
+// TestWhereNoAppendWaitsForASyncTheGroundHasNoZeros, and the disk gets a segment's bytes before the sync at its end.
+func TestWhereNoAppendWaitsForASyncTheGroundHasNoZeros(t *testing.T) {
+	check := func(policy holdfast.Policy, waits bool) {
+		t.Helper()
+		d, ends := newDisk(t, nil), []int64{}
+		l, _, err := open(writingBack{allocating{d}, &ends, t}, "/log", Options{Policy: policy, SegmentSize: 4 * holdfast.MiB})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if zeros := d.Count(fault.DiskWrite) > 1; zeros != waits { // one is the header
+			t.Errorf("%v: the first segment is %d writes", policy, d.Count(fault.DiskWrite))
+		}
+		for l.head.epoch == 1 && l.head.end < 3<<20 {
+			if _, err := l.Append(make([]byte, 100<<10)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		l.background.Wait()
+		for _, c := range d.Calls() {
+			if c.Op == fault.DiskWrite && path.Base(c.Path) == spareMaking && !waits {
+				t.Errorf("%v: zeros were written", policy)
+			}
+		}
+		if n := len(ends); waits != (n == 0) || n > 0 && (ends[n-1] > l.head.end-headerSize || ends[n-1] < l.head.end-2<<20) {
+			t.Errorf("%v: of %d bytes writeback began up to %v", policy, l.head.end, ends)
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	check(holdfast.Buffered(64*holdfast.KiB), false)
+	check(holdfast.Unbuffered(), false)
+	check(holdfast.Periodic(time.Hour), false)
+	check(holdfast.Durable(), true)
 }
 
 // TestZerosAreWrittenAsTheSegmentFills: in steps, each synced, so that no append waits for the sync of all.

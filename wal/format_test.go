@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/waltest"
 )
 
-// agrees holds what Open found to what a reader finds that was written from docs/wal.md alone. The
+// agrees compares Open's result with a reader's that was written from docs/wal.md alone. The
 // error is Open's.
 func agrees(files map[string][]byte, first uint64, records [][]byte, err error) error {
 	byDocs, read, failed := waltest.Read(files)

@@ -5,6 +5,7 @@ import (
 	"hash/crc32"
 	"iter"
 	"math"
+	"slices"
 
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
@@ -53,20 +54,26 @@ func appendFrame(to []byte, index uint64, records [][]byte, low uint64) []byte {
 		body = bodySize(records)
 	}
 	at := len(to)
-	to = append(to, make([]byte, frameHeader)...)
-	binary.LittleEndian.PutUint32(to[at+4:], uint32(body))
-	binary.LittleEndian.PutUint32(to[at+12:], uint32(len(records)))
-	binary.LittleEndian.PutUint64(to[at+16:], index)
+	to = slices.Grow(to, int(frameSize(body)))[:at+int(frameSize(body))]
+	b := to[at:]
+	clear(b[:frameHeader])
+	binary.LittleEndian.PutUint32(b[4:], uint32(body))
+	binary.LittleEndian.PutUint32(b[12:], uint32(len(records)))
+	binary.LittleEndian.PutUint64(b[16:], index)
+	b = b[frameHeader:]
 	if len(records) == 0 {
-		to = binary.LittleEndian.AppendUint64(to, low)
+		binary.LittleEndian.PutUint64(b, low)
+		b = b[markSize:]
 	}
 	for _, r := range records {
-		to = binary.LittleEndian.AppendUint32(to, uint32(len(r)))
+		binary.LittleEndian.PutUint32(b, uint32(len(r)))
+		b = b[4:]
 	}
 	for _, r := range records {
-		to = append(to, r...)
+		b = b[copy(b, r):]
 	}
-	return append(to, make([]byte, int(frameSize(body))-(len(to)-at))...)
+	clear(b)
+	return to
 }
 
 func bodySize(records [][]byte) int {
@@ -85,13 +92,15 @@ func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 // random key. So bytes in a record are never taken for a frame, and neither are older frames of a
 // recycled file, or frames of another log.
 type secret struct {
-	tag  uint32 // stands in each frame
-	seed uint32 // the initial value of the checksums
+	tag   uint32 // stands in each frame
+	seed  uint32 // the initial value of the checksums
+	table *crc32.Table
 }
 
 func secretOf(id [16]byte, key [8]byte) secret {
-	seed := crc32.Update(crc32.Checksum(id[:], castagnoli()), castagnoli(), key[:])
-	return secret{tag: binary.LittleEndian.Uint32(key[:]), seed: seed}
+	table := castagnoli()
+	seed := crc32.Update(crc32.Checksum(id[:], table), table, key[:])
+	return secret{tag: binary.LittleEndian.Uint32(key[:]), seed: seed, table: table}
 }
 
 // finish fills in the tag, durable and the checksums of a frame of appendFrame, and returns its
@@ -100,16 +109,16 @@ func (k secret) finish(b []byte, durable int64) int64 {
 	body := int(binary.LittleEndian.Uint32(b[4:]))
 	binary.LittleEndian.PutUint32(b[8:], k.tag)
 	binary.LittleEndian.PutUint32(b[24:], uint32(durable))
-	sum := crc32.Update(k.seed, castagnoli(), b[4:28])
+	sum := crc32.Update(k.seed, k.table, b[4:28])
 	binary.LittleEndian.PutUint32(b[28:], sum)
-	binary.LittleEndian.PutUint32(b, crc32.Update(sum, castagnoli(), b[frameHeader:frameHeader+body]))
+	binary.LittleEndian.PutUint32(b, crc32.Update(sum, k.table, b[frameHeader:frameHeader+body]))
 	return frameSize(body)
 }
 
 // decode decodes a frame's header, and reports whether it is whole. The body is not checked.
 func (f *frame) decode(b []byte, k secret, at, size int64) (body int, ok bool) {
 	if len(b) < frameHeader || binary.LittleEndian.Uint32(b[8:]) != k.tag ||
-		binary.LittleEndian.Uint32(b[28:]) != crc32.Update(k.seed, castagnoli(), b[4:28]) {
+		binary.LittleEndian.Uint32(b[28:]) != crc32.Update(k.seed, k.table, b[4:28]) {
 		return 0, false
 	}
 	length := binary.LittleEndian.Uint32(b[4:])
@@ -171,6 +180,13 @@ type window struct {
 // bytes returns at least n bytes from an offset on, or fewer at the segment's end. They are valid
 // until the next call.
 func (w *window) bytes(at int64, n int) ([]byte, error) {
+	if skip := at - w.at; skip >= 0 && skip+int64(n) <= int64(len(w.buf)) {
+		return w.buf[skip:], nil
+	}
+	return w.read(at, n)
+}
+
+func (w *window) read(at int64, n int) ([]byte, error) {
 	n = int(max(0, min(int64(n), w.size-at)))
 	if at >= w.at && at+int64(n) <= w.at+int64(len(w.buf)) {
 		return w.buf[at-w.at:], nil
@@ -223,5 +239,5 @@ func (w *window) frame(at int64, from uint64) (f frame, end int64, ok bool, err 
 	}
 	f.body = b[frameHeader : frameHeader+body]
 	sum := binary.LittleEndian.Uint32(b[28:])
-	return f, at + frameSize(body), binary.LittleEndian.Uint32(b) == crc32.Update(sum, castagnoli(), f.body) && f.whole(), nil
+	return f, at + frameSize(body), binary.LittleEndian.Uint32(b) == crc32.Update(sum, w.table, f.body) && f.whole(), nil
 }

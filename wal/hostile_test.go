@@ -70,8 +70,8 @@ func hostile(size int, claim uint32, index uint64, stride int, knows bool) []byt
 	return segment
 }
 
-// TestHostileRecordsCostOpenNothing fills a segment behind its only record with what a client could have
-// put into records, and with what somebody could who reads the file.
+// TestHostileRecordsCostOpenNothing fills a segment behind its only record with bytes that a client
+// could have put into records, and with bytes that a reader of the file could.
 func TestHostileRecordsCostOpenNothing(t *testing.T) {
 	isolate.Once(t)
 	for _, size := range []int{64 << 10, 2 << 20} {

@@ -29,7 +29,7 @@ type allocating struct{ *fault.Disk }
 func (d allocating) Allocate(fd int, _, n int64, _ bool) error { return d.Truncate(fd, n) }
 func (allocating) AllocatesFaster(int) bool                    { return false }
 
-// onSystems runs a test on what systems differ in. Where clocks stand still, as here for one that
+// onSystems runs a test on each system's way. Where clocks stand still, as here for one that
 // allocates, a log prepares no zeros.
 func onSystems(t *testing.T, name string, test func(t *testing.T, under func(*fault.Disk) disk)) {
 	t.Run(name+",dsync=true", func(t *testing.T) {
@@ -48,7 +48,7 @@ func onSystems(t *testing.T, name string, test func(t *testing.T, under func(*fa
 	})
 }
 
-// newDisk returns a disk with what a crash has left.
+// newDisk returns a disk as a crash has left it.
 func newDisk(t testing.TB, m *fault.Image) *fault.Disk {
 	t.Helper()
 	d := fault.NewDisk()
@@ -66,7 +66,7 @@ func newDisk(t testing.TB, m *fault.Image) *fault.Disk {
 	return d
 }
 
-// A model is what a log may hold: a version after the other of what was acknowledged.
+// A model lists a log's allowed contents: one acknowledged version after the other.
 type model struct {
 	t testing.TB
 
@@ -78,7 +78,7 @@ type model struct {
 	before  uint64          // a TruncateBefore to this index is under way
 	after   *uint64         // a TruncateAfter to this index is under way
 	reset   uint64          // a truncation is under way that leaves the log empty, to go on with this index
-	ordered map[string]bool // what the judges have seen, to count that they differ
+	ordered map[string]bool // the states that the judges have seen, to count that they differ
 	batches int
 	large   bool // some records are larger than a segment
 }
@@ -124,7 +124,7 @@ func (m *model) judge(image *fault.Image) error {
 	if err := agrees(image.Files, found.First, got, nil); err != nil {
 		return err
 	}
-	// What it goes on with must not bring back anything.
+	// The calls after that must not bring back anything.
 	if _, err := l.Append([]byte("more"), []byte("of it")); err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (m *model) judge(image *fault.Image) error {
 	return nil
 }
 
-// judgeRecords holds records to what was accepted and acknowledged.
+// judgeRecords compares records with the accepted and acknowledged ones.
 func (m *model) judgeRecords(first uint64, got [][]byte) error {
 	end := first + uint64(len(got)) // behind the last
 	if m.reset > 0 && first == m.reset && len(got) == 0 {
@@ -182,7 +182,7 @@ func (m *model) accept(records [][]byte) {
 	}
 }
 
-// acknowledged is called with what the log says is durable.
+// acknowledged is called with the log's durable position.
 func (m *model) acknowledged(index uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -322,10 +322,10 @@ var testPolicies = []holdfast.Policy{
 }
 
 // TestWhatACrashLeavesIsWhatWasAcknowledged cuts the power at the start and at the end of
-// every call that a random run makes of the disk. Then it looks at what is there. Now and
-// then the run goes on with what a crash has left.
+// every call that a random run makes of the disk. Then it checks the log. Now and then the run goes
+// on with the disk that a crash has left.
 func TestWhatACrashLeavesIsWhatWasAcknowledged(t *testing.T) {
-	runs, steps, one := 1, 40, 3 // of so many calls one is cut
+	runs, steps, one := 1, 40, 3 // one call in this number is cut
 	if testing.Short() || isolate.RaceEnabled {
 		runs, steps, one = 1, 12, 6
 	}

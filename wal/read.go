@@ -59,9 +59,12 @@ func (l *Log) Read(index uint64) ([]byte, error) {
 
 // flushFor writes the records in memory up to an index to the kernel, if readers may see them.
 func (l *Log) flushFor(index uint64) error {
+	if l.opts.Policy.Sync.Waits() {
+		return nil
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if index = min(index, l.last); l.opts.Policy.Sync.Waits() || l.final != nil || l.isClosing || index <= l.flushed {
+	if index = min(index, l.last); l.final != nil || l.isClosing || index <= l.flushed {
 		return nil
 	}
 	return l.advanceLocked(background, index, false)

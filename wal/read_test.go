@@ -15,7 +15,7 @@ import (
 )
 
 // TestReadFindsWhatWasAppended reads at random, in order and backwards while the log grows and is cut at both
-// ends, and compares with what was appended. Readers of several goroutines share the cursors that the log keeps.
+// ends, and compares with the appended records. Readers of several goroutines share the cursors that the log keeps.
 func TestReadFindsWhatWasAppended(t *testing.T) {
 	rounds := 200
 	if testing.Short() || isolate.RaceEnabled {
@@ -186,7 +186,7 @@ func TestReadOfALargeBatchChecksItOnce(t *testing.T) {
 	}
 }
 
-// TestAKeptReaderSeesACut: what is appended behind a cut has the indices of what it has read.
+// TestAKeptReaderSeesACut: records appended behind a cut have the indices of records it has read.
 func TestAKeptReaderSeesACut(t *testing.T) {
 	d := newDisk(t, nil)
 	l, _, err := open(d, "/log", small)

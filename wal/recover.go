@@ -56,7 +56,7 @@ func (each recordFunc) damaged(d *DamageError) error {
 // slower.
 const recoverChunk = 256 << 10
 
-// What is not whole in a log that may be open is read so often, with a pause each time.
+// A frame that is not whole, in a log that may be open, is read this often, with a pause each time.
 const (
 	liveTries = 4
 	livePause = 5 * time.Millisecond
@@ -361,7 +361,9 @@ func (w *walk) segment(s *found, limit uint64, last bool) (err error) {
 			low = max(low, said)
 			w.low = max(w.low, low)
 		} else {
-			w.state.places.add(s.segment, w.state.places.note(s.segment, nil, f.index, s.end), w.state.live)
+			if new := w.state.places.note(s.segment, nil, f.index, s.end); len(new) > 0 {
+				w.state.places.add(s.segment, new, w.state.live)
+			}
 		}
 		for r := range f.records() {
 			if r.Index < max(w.low, w.from) || r.Index >= limit {
@@ -393,7 +395,7 @@ type lookResult struct {
 // sync, so a whole frame after an incomplete one alone proves nothing. But each frame's header
 // holds the offset up to which the segment was durable when the frame was written. If that offset
 // is beyond the incomplete frame, its bytes were on the disk and are gone: damage. The header has
-// its own checksum, so the time that this takes does not depend on what the bytes are.
+// its own checksum, so its time does not depend on the bytes.
 //
 // With whole it also looks for the first whole frame, to continue there. It checks the bodies of at
 // most as many bytes as the segment has.
@@ -469,7 +471,7 @@ func (l *Log) recover(path string) (found Recovery, err error) {
 		if aside, err = l.repair(segments); err != nil {
 			return found, err
 		}
-		_ = l.dir.close() // what is listed once is not listed again
+		_ = l.dir.close() // an open directory lists its names once
 		if l.dir, err = openDirectory(l.disk, path, lockExclusive, l.opts.Perm); err == nil {
 			segments, err = headers(&l.dir)
 		}

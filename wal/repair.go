@@ -12,9 +12,9 @@ import (
 // asideSuffix ends the name of a segment that Options.Repair has set aside.
 const asideSuffix = ".damaged"
 
-// A keeping is what Options.Repair keeps of a damaged log: the records before the first damage, or
-// none. Damage around the records takes none: of a header whose copy is whole, or of a file that is
-// too short behind its last record.
+// A keeping is the part of a damaged log that Options.Repair keeps: the records before the first
+// damage, or none. Damage around the records takes none: of a header whose copy is whole, or of a
+// file that is too short behind its last record.
 type keeping struct {
 	segments []*found
 	next     uint64 // the index after the last record that is kept
@@ -48,7 +48,7 @@ func (k *keeping) record(r Record, d *DamageError) bool {
 	return true
 }
 
-// repair makes a log of what is kept of a damaged one. A new segment begins behind it, as after
+// repair makes a log of a damaged one's kept part. A new segment begins behind it, as after
 // TruncateAfter, and so the rest is void. The segments with damage and behind it are set aside: it
 // returns their new paths.
 func (l *Log) repair(segments []*found) (aside []string, err error) {

@@ -113,7 +113,7 @@ func TestRepairKeepsWhatIsBeforeTheDamage(t *testing.T) {
 	}
 }
 
-// TestACrashInsideOfRepairTakesNothing of what it keeps: the next one finds the same.
+// TestACrashInsideOfRepairTakesNothing: the next repair finds the same records.
 func TestACrashInsideOfRepairTakesNothing(t *testing.T) {
 	isolate.Once(t)
 	files, _ := aLog(t, true)

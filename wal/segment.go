@@ -70,7 +70,7 @@ func (h *header) encode() []byte {
 	return b
 }
 
-// page is the first page of a new segment. It leaves nothing of what a recycled file had there.
+// page is the first page of a new segment. It leaves nothing of a recycled file's old bytes there.
 func (h *header) page() []byte {
 	b := make([]byte, headerSize)
 	copy(b, h.encode())
@@ -78,7 +78,7 @@ func (h *header) page() []byte {
 	return b
 }
 
-// A note is what Close writes beside the header: the last frames and their mark may be lost
+// A note is written by Close beside the header: the last frames and their mark may be lost
 // together, with one block of the disk.
 type note struct {
 	durable uint32 // the segment was durable up to here when the note was written
@@ -121,10 +121,10 @@ type segment struct {
 	fd       int           // open in the current segment; else -1
 	inode    uint64        // of the file that fd has
 	synced   int64         // the offset up to which it is durable
+	sent     int64         // the offset up to which its writeback has begun: see startWriteback
 	marked   bool          // its last frame is the mark of Close: it moves no index
 	note     note          // the one that is on the disk
 	seal     link          // the segment whose header's copy is on the disk
-	partial  bool          // a write failed, and may have left a part that is not durable
 	prepared bool          // a goroutine makes the spare file for the next segment
 	took     time.Duration // the total time of its syncs
 }
@@ -313,7 +313,11 @@ func (l *Log) hurryZeros() {
 // has many, writing them twice takes longer than that. So the times are compared: of this segment's
 // syncs, and of writing the same number of zeros at the best speed seen. On ext4 and xfs, with a
 // journal and without, allocation was faster if the syncs took less than 1.1 to 1.7 times as long.
+// Where no Append waits for a sync, zeros only take the disk's time.
 func (l *Log) roomAloneLocked(s *segment) bool {
+	if !l.opts.Policy.Sync.Waits() {
+		return true
+	}
 	zeros := float64(l.zeros) * float64(s.end-headerSize) / float64(l.opts.SegmentSize)
 	return float64(s.took) <= 1.5*zeros
 }
@@ -335,7 +339,7 @@ func (l *Log) openSpare(size int64) (fd int, err error) {
 			return -1, l.problem("open", spareFile, false, err)
 		}
 		// A large batch is not written twice.
-		if err := l.prepare(size, size > int64(l.opts.SegmentSize)); err != nil {
+		if err := l.prepare(size, size > int64(l.opts.SegmentSize) || !l.opts.Policy.Sync.Waits()); err != nil {
 			return -1, l.problem("prepare", spareFile, false, err)
 		}
 	}
@@ -459,7 +463,6 @@ func (l *Log) writePart(s *segment, p []byte, at int64) (err error) {
 		defer l.disk.Close(fd)
 	}
 	if err := l.writeAt(fd, p, at); err != nil {
-		s.partial = true
 		return err
 	}
 	return l.syncFile(fd)

@@ -117,6 +117,11 @@ type durableWriter interface {
 	WriteAtDurably(fd int, p []byte, at int64) (n int, err error)
 }
 
+// A writebacker is a disk that can start to write a file's pages before a sync.
+type writebacker interface {
+	Writeback(fd int, at, n int64) error
+}
+
 // A Log is an open log. Any number of goroutines may call its methods at once.
 //
 // Memory is bounded by two buffers. Each has the policy's Buffer, 1 MiB under sync=group and

@@ -21,6 +21,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
@@ -254,7 +255,7 @@ func TestSyncsByTimeAndFlushesAreInTime(t *testing.T) {
 		if synctest.Wait(); l.Durable() != last {
 			t.Errorf("durable %d", l.Durable())
 		}
-		// What fails in the background, the next call reports.
+		// The next call reports a failure in the background.
 		d.Add(fault.DiskFault{Op: fault.DiskWrite, Times: 1, Err: os.ErrPermission})
 		if _, err := l.Append([]byte("b")); err != nil {
 			t.Fatal(err)
@@ -679,8 +680,9 @@ func TestAReaderLearnsThatItsRecordsWereCut(t *testing.T) {
 }
 
 // TestASegmentThatIsReadIsNotRecycled: a reader is in the first segment when that leaves the log, and the next ones are begun. The
-// segment is longer than what a reader reads at once.
+// segment is longer than one read of a reader.
 func TestASegmentThatIsReadIsNotRecycled(t *testing.T) {
+	isolate.Once(t, isolate.Ordinary)
 	l, _ := mustOpen(t, t.TempDir(), Options{Policy: holdfast.Buffered(holdfast.MiB), SegmentSize: 4 * readMost})
 	fill := func(segments uint64) {
 		t.Helper()
@@ -726,8 +728,8 @@ func TestASegmentThatIsReadIsNotRecycled(t *testing.T) {
 	}
 }
 
-// TestAReaderGoesOnBehindACut: it waits right where TruncateAfter cuts, in a segment that had more records when it looked. What
-// was removed does not come, and what has the indices since does.
+// TestAReaderGoesOnBehindACut: it waits right where TruncateAfter cuts, in a segment that had more records when it looked.
+// Removed records do not come, and the records that have their indices since do.
 func TestAReaderGoesOnBehindACut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDisk(t, nil)
@@ -776,7 +778,7 @@ func TestAReaderGoesOnBehindACut(t *testing.T) {
 	})
 }
 
-// TestAReaderGoesOnInAHalfReadBatch: its end is that of the log before a cut, in the middle of a batch that was appended since.
+// TestAReaderGoesOnInAHalfReadBatch: its end is the log's end before a cut, in the middle of a batch that was appended since.
 func TestAReaderGoesOnInAHalfReadBatch(t *testing.T) {
 	l, _ := mustOpen(t, t.TempDir(), small)
 	replace := func(after uint64, records ...string) {
@@ -838,7 +840,7 @@ func TestAReaderGivesNothingThatIsTakenBack(t *testing.T) {
 	check(func(l *Log) error { return l.TruncateAfter(2) }, nil, 1, 2)
 	check(func(l *Log) error { return l.TruncateAfter(1) }, ErrNotFound, 1, 2)
 	check(func(l *Log) error { return l.TruncateBefore(9) }, ErrNotFound, 1, 2)  // the log goes on with 9
-	check(func(l *Log) error { return l.TruncateBefore(5) }, nil, 1, 2, 3, 4, 5) // what is read stays until then
+	check(func(l *Log) error { return l.TruncateBefore(5) }, nil, 1, 2, 3, 4, 5) // read records stay until then
 }
 
 // TestMemoryIsBounded has a write that takes an hour: Append takes two buffers, and waits.
@@ -877,7 +879,7 @@ func TestMemoryIsBounded(t *testing.T) {
 }
 
 // TestAFullMemoryEndsTheWaitForOthers has more records under way than memory holds: a leader that waits for
-// those of the last batch waits in vain.
+// the writers of the last batch waits in vain.
 func TestAFullMemoryEndsTheWaitForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDisk(t, nil)

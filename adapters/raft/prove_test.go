@@ -19,8 +19,8 @@ import (
 	"github.com/holdfast-go/holdfast/wal"
 )
 
-// TestStoreSurvives crashes a store that is used as raft uses it: batches of entries, entries that
-// are taken back, snapshots (in a value) and the removal of what they have, terms.
+// TestStoreSurvives crashes a store under raft's calls: batches of entries, entries taken back,
+// snapshots (in a value), the removal of the entries they cover, terms.
 func TestStoreSurvives(t *testing.T) {
 	isolate.Once(t)
 	provetest.Test(t, provetest.Workload{Write: keepStoring, Read: stored, Synced: true, Time: 400 * time.Millisecond})

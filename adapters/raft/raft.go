@@ -264,8 +264,8 @@ type counts struct {
 }
 
 // Metrics returns what the store has done since Open, and its state, by names for a sink of
-// metrics. What raft-wal counts too has the name that it has there. Those that end with _seconds
-// are times, and those with _bytes sizes.
+// metrics. A counter that raft-wal has too keeps raft-wal's name. Names that end with _seconds are
+// times, names with _bytes sizes.
 func (s *Store) Metrics() map[string]float64 {
 	m := map[string]float64{
 		"log_appends":             float64(s.counts.batches.Load()),

@@ -28,7 +28,7 @@ var register = sync.OnceValue(func() error {
 	})
 })
 
-// heard is what a test does with a failure.
+// heard is called with each failure.
 var heard func(*rotate.Error)
 
 func Example() {

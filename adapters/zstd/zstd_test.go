@@ -41,7 +41,7 @@ func Example() {
 }
 
 // TestBackupsAreTheSameBytes compresses a backup, and one that an interrupted compression has
-// left. Those that gzip has made are counted and removed too.
+// left. Backups compressed by gzip are counted and removed too.
 func TestBackupsAreTheSameBytes(t *testing.T) {
 	dir, want := t.TempDir(), strings.Repeat("a record of the log\n", 20_000)
 	const left, gzipped = "app-2026-11-25T10-00-00.000.log", "app-2026-11-24T10-00-00.000.log.gz"

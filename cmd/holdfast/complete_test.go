@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/run"
 )
 
-// completed is what a shell is offered.
+// completed is the list that a shell is offered.
 func completed(t *testing.T, args ...string) []string {
 	t.Helper()
 	var stdout strings.Builder

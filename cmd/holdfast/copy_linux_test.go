@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/cli"
 )
 
-// awaitWrites waits until a process has made so many writes.
+// awaitWrites waits until a process has made n writes.
 func awaitWrites(t *testing.T, process int, writes int) {
 	t.Helper()
 	for made := 0; made < writes; {

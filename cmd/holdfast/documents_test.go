@@ -12,7 +12,7 @@ import (
 )
 
 // TestCommandsOfDocumentsRun runs the commands in the tables of docs/documents.md in their
-// short form. What measures shows its plan; what makes files makes small ones. Where that
+// short form. Commands that measure show their plan; commands that make files make small ones. Where that
 // would take file systems, other kernels, time or results, its flags are read.
 func TestCommandsOfDocumentsRun(t *testing.T) {
 	root, err := filepath.Abs("../..")

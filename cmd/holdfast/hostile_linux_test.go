@@ -41,7 +41,7 @@ func mounted(t *testing.T, kind, options string) string {
 	return dir
 }
 
-// onImage mounts an ext4 of its own, of so many bytes, in an image.
+// onImage mounts an ext4 of its own, of the given size, in an image.
 func onImage(t *testing.T, size int64) string {
 	t.Helper()
 	image, dir := filepath.Join(t.TempDir(), "image"), t.TempDir()
@@ -267,6 +267,7 @@ func TestWithoutProc(t *testing.T) {
 
 // TestOneCPU runs everything on one CPU: no writer starves.
 func TestOneCPU(t *testing.T) {
+	isolate.Once(t, isolate.Ordinary)
 	t.Parallel()
 	dir := t.TempDir()
 	cmd := exec.Command(os.Args[0], "bench", "--dir", dir, "--allow-tmpfs", "--time", "2s", "--rounds", "2", "--writers", "64",
@@ -301,8 +302,8 @@ func startOnOneCPU(t *testing.T, cmd *exec.Cmd) *child {
 	return startCommand(t, cmd, nil)
 }
 
-// memoryGroup makes a control group that has so many bytes, and returns the file
-// that takes its processes.
+// memoryGroup makes a control group with a memory limit, and returns the file that takes its
+// processes.
 func memoryGroup(t *testing.T, limit int64) string {
 	t.Helper()
 	for _, file := range []string{"memory/%s/memory.limit_in_bytes", "%s/memory.max"} {
@@ -478,7 +479,7 @@ func firstLine(t *testing.T, path string) []byte {
 	return text[:bytes.IndexByte(text, '\n')+1]
 }
 
-// TestUserLearnsWhatTakesRoot asks for what nobody may do.
+// TestUserLearnsWhatTakesRoot asks for actions that take root, as nobody.
 func TestUserLearnsWhatTakesRoot(t *testing.T) {
 	check := func(sentence, hint string, more ...string) {
 		t.Helper()

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
-// hostileNames are what would set a terminal, forge a line, or turn text around.
+// hostileNames would set a terminal, forge a line, or turn text around.
 var hostileNames = []string{
 	"x\x1b]0;pwn\a\x1b[2J", "x\nholdfast: all is well", "x\rholdfast: ", "x\x7f\x08\x08", "x\u009b31m", "x\x9b31m", "x\u202egpj.exe", "x\u2066y",
 }
@@ -152,7 +152,7 @@ func TestHostileResultsSetNoTerminal(t *testing.T) {
 	}
 }
 
-// markdownHead is what comes before the tables and the notes. These have code of our own.
+// markdownHead is the text before the tables and the notes. These have code of our own.
 func markdownHead(text string) string {
 	head, _, _ := strings.Cut(text, "\n#### ")
 	return head

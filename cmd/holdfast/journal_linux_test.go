@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/volume"
 )
 
-// TestWriteAndCopyTellTheDoubtOfAFileSystemWithoutAJournal asks real file systems, in text
-// and as JSON, of what is durable and of what is not.
+// TestWriteAndCopyTellTheDoubtOfAFileSystemWithoutAJournal asks real file systems, in text and as
+// JSON, about durable files and files in doubt.
 func TestWriteAndCopyTellTheDoubtOfAFileSystemWithoutAJournal(t *testing.T) {
 	check := func(name string, lacks bool) {
 		t.Run(name, func(t *testing.T) {

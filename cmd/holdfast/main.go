@@ -1,6 +1,5 @@
-// Holdfast measures what it costs to keep what a program writes. It shows how
-// fast each policy of buffering, flushing and syncing is on this disk, and what
-// a crash takes.
+// Holdfast measures what it costs to keep what a program writes. It shows how fast each policy of
+// buffering, flushing and syncing is on this disk, and how much a crash takes.
 //
 // Run "holdfast bench" in a directory on the disk in question.
 package main
@@ -66,7 +65,7 @@ func untilSignal(parent context.Context, signals <-chan os.Signal, release func(
 	return ctx, caught
 }
 
-// runCommand is the whole command. What it returns carries the exit code, see [cli.Report].
+// runCommand is the whole command. Its error carries the exit code, see [cli.Report].
 func runCommand(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
 	return cli.Run(ctx, rootFor(args), args, stdin, stdout, stderr)
 }

@@ -301,7 +301,7 @@ func skipWithoutSignals(t *testing.T) {
 }
 
 // skipIfIgnored skips where what started the tests has a signal ignored, as nohup does:
-// so do we then, and those that we start.
+// so do we then, and the processes that we start.
 func skipIfIgnored(t *testing.T, s os.Signal) {
 	if signal.Ignored(s) {
 		t.Skipf("%v is ignored here", s)

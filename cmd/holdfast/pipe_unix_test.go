@@ -52,7 +52,7 @@ func TestReadersOfAPipeEndWhenInterrupted(t *testing.T) {
 		if want := "holdfast: interrupted while " + quiet + " was read\n"; code != cli.ExitInterrupted || stderr.String() != want {
 			t.Errorf("%q: exit code %d, stderr:\n%s", args, code, stderr.String())
 		}
-		// What waits in the system gets its other end, and reads nothing.
+		// The waiting reader gets its other end, and reads nothing.
 		if end, err := os.OpenFile(quiet, os.O_RDWR, 0); err == nil {
 			end.Close()
 		}

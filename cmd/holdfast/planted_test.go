@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
-// A picture is what lies in some directories: each path with its kind, mode, size,
+// A picture is a list of some directories' files: each path with its kind, mode, size,
 // time of change, and bytes or target.
 type picture map[string]string
 

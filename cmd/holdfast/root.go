@@ -30,7 +30,7 @@ import (
 // The list of commands is in the order of subcommands, not of the alphabet.
 func init() { cobra.EnableCommandSorting = false }
 
-// A subcommand is a command below the root. What a list of commands has of it is known before it is made.
+// A subcommand is a command below the root. Its entry in a list of commands is known before it is made.
 type subcommand struct {
 	name, short string
 	build       func() *cobra.Command
@@ -68,7 +68,7 @@ func subcommands() []subcommand {
 	}
 }
 
-// newRoot returns the command with all its subcommands, also those that it starts itself.
+// newRoot returns the command with all its subcommands, also the ones that it starts itself.
 func newRoot() *cobra.Command {
 	root := bareRoot()
 	for _, c := range subcommands() {
@@ -79,13 +79,13 @@ func newRoot() *cobra.Command {
 	return root
 }
 
-// rootFor returns the command with what the arguments ask for. That is one subcommand, or the names of
+// rootFor returns the command with the subcommand that the arguments name. That is one subcommand, or the names of
 // all for a list of them. Otherwise it is all, which takes longer than to copy a small file.
 func rootFor(args []string) *cobra.Command {
 	root := bareRoot()
 	if len(args) == 0 || len(args) == 1 && slices.Contains([]string{"-h", "--help", "help", "-v", "--version"}, args[0]) {
 		for _, c := range subcommands() {
-			// What can't run is in no list.
+			// A command that can't run is in no list.
 			root.AddCommand(&cobra.Command{Use: c.name, Short: c.short, GroupID: c.group, Run: func(*cobra.Command, []string) {}})
 		}
 		return root

@@ -186,7 +186,7 @@ func spin(a trial.Append, waste time.Duration) trial.Append {
 }
 
 // TestScepticPlantedSlowdown plants 10 % and wants it found, with its interval
-// around it. What it is compared with spins as well, for no time.
+// around it. Its counterpart spins as well, for no time.
 func TestScepticPlantedSlowdown(t *testing.T) {
 	skipWithoutSceptic(t)
 	found, covered := 0, 0

@@ -37,7 +37,7 @@ func needsGuest(t *testing.T) {
 }
 
 // TestRunInsideGoesOnAfterAnInterruptAndAKill ends a run in the middle of a round, in
-// both ways, and lets it go on. Of what was killed, volumes --clean finds all.
+// both ways, and lets it go on. volumes --clean finds all remnants of killed runs.
 func TestRunInsideGoesOnAfterAnInterruptAndAKill(t *testing.T) {
 	isolate.Once(t)
 	needsGuest(t)
@@ -99,7 +99,7 @@ func startUser(t *testing.T, args ...string) *child {
 	return startCommand(t, exec.Command(self, args...), how)
 }
 
-// awaitProcessesIn waits until so many living processes have their working directory below dir, or are
+// awaitProcessesIn waits until n living processes have their working directory below dir, or are
 // a workload that writes there: at least, or none.
 func awaitProcessesIn(t *testing.T, dir string, count int) {
 	t.Helper()
@@ -169,6 +169,7 @@ func TestPowerIsCutInside(t *testing.T) {
 // TestKilledProofInsideLeavesNoProcess kills a run while its guest is at work. No process is left,
 // and the next run removes what is left in the directory.
 func TestKilledProofInsideLeavesNoProcess(t *testing.T) {
+	isolate.Once(t, isolate.Ordinary)
 	needsGuest(t)
 	t.Parallel()
 	dir := isolate.DirInMemory(t)
@@ -198,9 +199,10 @@ func TestKilledProofInsideLeavesNoProcess(t *testing.T) {
 }
 
 // TestKilledProofLeavesNoProcess kills runs while their processes are at work. None of them is left, and
-// the next run removes what is left in the directory. It does not touch that of a run that goes on, nor
-// one that prove has not made.
+// the next run removes what is left in the directory. It does not touch a running prove's directory,
+// nor one that prove has not made.
 func TestKilledProofLeavesNoProcess(t *testing.T) {
+	isolate.Once(t, isolate.Ordinary)
 	t.Parallel()
 	check := func(count int, args ...string) {
 		t.Helper()
@@ -259,7 +261,7 @@ func TestKilledProofLeavesNoProcess(t *testing.T) {
 	check(1, "--level", "hostile", "--workload", "whole-replace")
 }
 
-// TestProgramIsJudgedInside judges programs of the root outside, those of a shell. One that the guest
+// TestProgramIsJudgedInside judges programs of the root outside: a shell's. One that the guest
 // can't see is not known, and the reason is said.
 func TestProgramIsJudgedInside(t *testing.T) {
 	needsGuest(t)

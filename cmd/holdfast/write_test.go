@@ -60,8 +60,8 @@ func piped(t *testing.T, dir string, args ...string) (cmd *exec.Cmd, stdin io.Wr
 	return cmd, stdin, stdout, stderr
 }
 
-// writer starts holdfast write in a directory, with numbered lines as its input. It
-// returns a channel that is closed when it has read so many bytes of them.
+// writer starts holdfast write in a directory, with numbered lines as its input. It returns a
+// channel that is closed when it has read n bytes of them.
 func writer(t *testing.T, dir string, enough int64, args ...string) (c *child, hasRead <-chan struct{}) {
 	t.Helper()
 	self, err := os.Executable()

@@ -12,9 +12,10 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/files"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
-// linesOver returns so many lines of 100 bytes, in turns of so many files.
+// linesOver returns lines of 100 bytes for files in turn.
 func linesOver(lines, files int) string {
 	var b strings.Builder
 	for i := range lines {
@@ -26,6 +27,7 @@ func linesOver(lines, files int) string {
 // TestTotalsStateTheLossOfAllFiles spreads lines over 500 files: each may lose what the
 // policy allows one, and all together no more than memory holds.
 func TestTotalsStateTheLossOfAllFiles(t *testing.T) {
+	isolate.Once(t, isolate.Ordinary)
 	t.Parallel()
 	input := linesOver(500, 500)
 	check := func(bytes int64, sentence string, args ...string) {
@@ -57,8 +59,7 @@ func TestTotalsStateTheLossOfAllFiles(t *testing.T) {
 }
 
 // TestKilledWriteLosesNoMoreThanItsTotalsAllow kills write when it has taken all lines
-// and waits for more. What its files lack is no more than what the totals of the same
-// run would have stated.
+// and waits for more. Its files lack no more than the totals of the same run would have stated.
 func TestKilledWriteLosesNoMoreThanItsTotalsAllow(t *testing.T) {
 	const many = 500
 	check := func(policy string) {

@@ -40,13 +40,13 @@ const size = 256 << 10
 // policy promises more than the others do: at most the last second is lost at a power cut.
 var policy = holdfast.Policy{Buffer: size, Sync: holdfast.SyncEvery(time.Second)}
 
-// A sink is below a logger. What the arms have in common is the interface of zap.
+// A sink is below a logger. The arms have zap's interface in common.
 type sink interface {
 	zapcore.WriteSyncer
 	io.Closer
 }
 
-// sinks are by name; the first of a logger is what its ratios are to.
+// sinks are by name; a logger's ratios are against its first sink.
 var sinks = map[string]func(path string) (sink, error){
 	"BufferedWriteSyncer": func(path string) (sink, error) {
 		f, err := os.Create(path)

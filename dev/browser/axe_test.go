@@ -79,7 +79,7 @@ func TestAxeFindsWhatIsPlanted(t *testing.T) {
 	}
 }
 
-// everyPage returns the address of a page of each kind: files, and what serve answers.
+// everyPage returns the address of a page of each kind: files, and pages of serve.
 func everyPage(t *testing.T) map[string]string {
 	t.Helper()
 	sites := map[string]string{"bench": usualPage(t)}

@@ -106,7 +106,7 @@ func usualPage(t *testing.T) string {
 	if _, err := os.Stat(site); err == nil && chrome != nil {
 		return site
 	}
-	// With fewer rounds nothing is proven among so many cells.
+	// Fewer rounds prove nothing among that number of cells.
 	if err := os.Rename(report(t, usual(t).write(14), "--need", "loss<=1s,rate>=50k/s"), site); err != nil {
 		t.Fatal(err)
 	}
@@ -185,10 +185,10 @@ func ask[T any](b *tab, expression string) (value T) {
 	return value
 }
 
-// pointAt moves the mouse onto the n-th of what a selector finds.
+// pointAt moves the mouse onto a selector's n-th element.
 func (b *tab) pointAt(selector string, n int) (x, y float64) {
 	b.t.Helper()
-	// What comes into view is laid out only then, and moves what is below.
+	// An element is laid out only when it comes into view, and then moves the elements below.
 	at, err := chromedp.Run(b.ctx, chromedp.Evaluate[[]float64](fmt.Sprintf(`(async () => {
 		const e = document.querySelectorAll(%q)[%d];
 		for (let last = NaN;;) {
@@ -425,7 +425,7 @@ func TestTelephoneNeedsNoScrollingAside(t *testing.T) {
 	}
 }
 
-// TestPageIsReadWithoutScript: the script adds to what is there, and is needed for nothing.
+// TestPageIsReadWithoutScript: the script adds to the page, and nothing depends on it.
 func TestPageIsReadWithoutScript(t *testing.T) {
 	site := usualPage(t)
 	with, without := open(t, site), open(t, site, call(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}))
@@ -458,7 +458,7 @@ func TestHostileResultsAreInert(t *testing.T) {
 
 var loadsOfPage = flag.Int("loads", 30, "how many loads of 100 cells the page of TestThousandsOfCellsOpenAtOnce has")
 
-// TestThousandsOfCellsOpenAtOnce bounds what the browser has to do for a run of so many cells, which busy machines do not
+// TestThousandsOfCellsOpenAtOnce bounds the browser's work for a run of thousands of cells, which a busy machine does not
 // change. It logs how long that takes.
 func TestThousandsOfCellsOpenAtOnce(t *testing.T) {
 	empty, cells := *loadsOfPage, 100**loadsOfPage
@@ -472,7 +472,7 @@ func TestThousandsOfCellsOpenAtOnce(t *testing.T) {
 	if most := 60 * cells; nodes > most {
 		t.Errorf("the page has %d elements, of at most %d", nodes, most)
 	}
-	// What is out of sight is not laid out: that is most of the time.
+	// Elements out of sight are not laid out: layout is most of the time.
 	const laidOut = `Array.from(document.querySelectorAll("tr[data-key] > th")).filter((e) => e.checkVisibility({ contentVisibilityAuto: true })).length`
 	if rows := ask[int](b, laidOut); rows > 1000 {
 		t.Errorf("%d rows are laid out before anyone scrolls there", rows)

@@ -13,7 +13,7 @@
   for (const e of document.body.children) want(["HEADER", "MAIN", "SCRIPT"].includes(e.tagName) || e.id === "pins", "outside of the landmarks", e);
   for (const e of all("a, button, input, select, [role=button], [role=region], [tabindex]")) want(name(e) !== "", "it has no name", e);
   for (const e of all("[role=region]")) want(e.hasAttribute("aria-label"), "a region without a name", e);
-  for (const e of all("svg")) want(name(e) !== "" && ["img", "group"].includes(e.getAttribute("role")), "a picture without a name or a role", e);
+  for (const e of all("svg:not([aria-hidden])")) want(name(e) !== "" && ["img", "group"].includes(e.getAttribute("role")), "a picture without a name or a role", e);
   for (const e of all("[role=img]")) want(!e.querySelector("[tabindex]"), "what is focused in a picture is not told", e);
   for (const e of all("[aria-labelledby]")) want(document.getElementById(e.getAttribute("aria-labelledby")), "its name is not there", e);
   const regions = all("[role=region], section[aria-labelledby], section[aria-label]").map(name);

@@ -158,7 +158,7 @@ func few(t *testing.T) *fixture {
 	return f
 }
 
-// large writes a run of so many loads with 100 cells each.
+// large writes a run of n loads with 100 cells each.
 func large(t *testing.T, loads, rounds int) string {
 	f := newFixture(t)
 	add := func(c result.Cell, cost float64) {

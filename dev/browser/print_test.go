@@ -13,8 +13,8 @@ import (
 	"github.com/ledongthuc/pdf"
 )
 
-// TestPrintHasEveryColumn prints on A4, and looks for the heads of all tables in what was printed. As it comes the answer,
-// its picture and the table of policies are on the first page. What somebody has opened is printed too.
+// TestPrintHasEveryColumn prints on A4, and looks for the heads of all tables on the paper. As it comes the answer,
+// its picture and the table of policies are on the first page. Opened details are printed too.
 func TestPrintHasEveryColumn(t *testing.T) {
 	site := usualPage(t)
 	file := filepath.Join(t.TempDir(), "policy.jsonl")
@@ -39,7 +39,7 @@ func TestPrintHasEveryColumn(t *testing.T) {
 	if len(heads) < 50 {
 		t.Errorf("%d heads", len(heads))
 	}
-	// What is wider than the paper would be cut off there.
+	// A table wider than the paper would be cut off there.
 	b = open(t, site, onPaper, chromedp.EmulateViewport(paperWide, paperTall))
 	b.unfold()
 	if wide := ask[[]string](b, `Array.from(document.querySelectorAll("table, svg, p, li")).filter((e) => e.getBoundingClientRect().right > innerWidth + 1).map((e) => e.outerHTML.slice(0, 100))`); len(wide) > 0 {
@@ -92,4 +92,18 @@ func printed(b *tab) (pages []string) {
 		pages = append(pages, plain.Replace(text.String()))
 	}
 	return pages
+}
+
+// TestPageIsShort: what stands open on the page of a usual run takes at most four screens.
+func TestPageIsShort(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "policy.jsonl")
+	if err := os.WriteFile(file, storedRun(t), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const wide, tall, screens = 1280, 800, 4
+	b := open(t, report(t, file), chromedp.EmulateViewport(wide, tall))
+	ask[chromedp.Void](b, `document.querySelectorAll("section").forEach((e) => { e.style.contentVisibility = "visible" })`)
+	if got := ask[int](b, `document.documentElement.scrollHeight`); got > screens*tall || got < tall {
+		t.Errorf("the page is %d pixels tall, and a screen %d", got, tall)
+	}
 }

@@ -96,6 +96,24 @@ func TestTablesAndPicturesAreSaved(t *testing.T) {
 		t.Errorf("%s has %d circles", name, circles)
 	}
 
+	// A picture takes its line of the legend along, which it shares with others on the page.
+	for _, of := range []struct {
+		keys string
+		want []string
+	}{{"writers", []string{"1 writer", "8 writers"}}, {"stages", []string{"write", "flush", "sync", "open and close"}}} {
+		at := ask[int](b, fmt.Sprintf(`Array.from(document.querySelectorAll("[data-save=svg]")).findIndex((e) => e.closest("figure").dataset.keys === %q)`, of.keys))
+		if at < 0 {
+			t.Errorf("no picture needs the %s", of.keys)
+			continue
+		}
+		_, data = save("[data-save=svg]", at)
+		for _, want := range of.want {
+			if !bytes.Contains(data, []byte(">"+want+"</text>")) {
+				t.Errorf("a saved picture of the %s does not say %q: %s", of.keys, want, data)
+			}
+		}
+	}
+
 	name, data = save("[data-save=png]", 0)
 	picture, err := png.Decode(bytes.NewReader(data))
 	if err != nil || !strings.HasSuffix(name, ".png") || picture.Bounds().Dx() < 1000 {

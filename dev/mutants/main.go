@@ -9,6 +9,7 @@
 //	go -C dev run ./mutants                    all, in some hours
 //	go -C dev run ./mutants -n 10 -seed 7      ten of those that apply, drawn
 //	go -C dev run ./mutants -run 'wal/.*lock'  whose name matches
+//	go -C dev run ./mutants -prove 45s         those of dev/planted, which holdfast prove is to find in that time
 //
 // A patch that does not apply any more is counted, and mended or deleted by who reads that. The exit code is 1 if
 // more than one fault in twenty survives, and more than two.
@@ -27,14 +28,21 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"time"
 )
 
 func main() {
 	n := flag.Int("n", 0, "plant this number of faults, drawn from those that apply; 0 is all")
 	seed := flag.Uint64("seed", 1, "of the draw")
 	pattern := flag.String("run", "", "only faults whose room/name matches")
+	prove := flag.Duration("prove", 0, "plant the faults of dev/planted, which break promises, and look for each with holdfast prove for this time")
 	flag.Parse()
-	ok, err := run(os.Stdout, "..", "mutants", *n, *seed, *pattern)
+	dir, finds := "mutants", planter.plant
+	if *prove > 0 {
+		dir, finds = ".", func(p planter, m mutant) (string, error) { return p.prove(m, *prove) }
+		*pattern = "planted/.*(?:" + *pattern + ")"
+	}
+	ok, err := run(os.Stdout, "..", dir, *n, *seed, *pattern, finds)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(2)
@@ -44,8 +52,8 @@ func main() {
 	}
 }
 
-// run plants faults of dir in the tree below root.
-func run(out io.Writer, root, dir string, n int, seed uint64, pattern string) (ok bool, err error) {
+// run plants faults of dir in the tree below root, and looks for each.
+func run(out io.Writer, root, dir string, n int, seed uint64, pattern string, finds func(planter, mutant) (by string, err error)) (ok bool, err error) {
 	chosen, err := regexp.Compile(pattern)
 	if err != nil {
 		return false, err
@@ -93,7 +101,7 @@ func run(out io.Writer, root, dir string, n int, seed uint64, pattern string) (o
 	}
 	planted, caught := 0, 0
 	for _, m := range applying {
-		by, err := p.plant(m)
+		by, err := finds(p, m)
 		if err != nil {
 			fmt.Fprintf(out, "not known %s: %v\n", m.name, err)
 			continue
@@ -117,9 +125,9 @@ func run(out io.Writer, root, dir string, n int, seed uint64, pattern string) (o
 // A mutant is a fault.
 type mutant struct {
 	name  string   // ROOM/NAME
-	what  string   // what it breaks
+	what  string   // the behaviour it breaks
 	pkg   string   // the directory of the tests, from the root: ./wal
-	tests string   // a pattern of those that run first, or empty
+	tests string   // a pattern of the tests that run first, or empty
 	files []string // that it changes, from the root
 	file  string   // of the patch
 }
@@ -185,7 +193,7 @@ func (p planter) patched(m mutant) (overlay string, err error) {
 	return overlay, os.WriteFile(overlay, text, 0o644)
 }
 
-// plant runs the tests with a fault, first those that know its code, and returns what saw it.
+// plant runs the tests with a fault, first the tests that know its code, and returns the test that failed.
 func (p planter) plant(m mutant) (by string, err error) {
 	overlay, err := p.patched(m)
 	if err != nil {
@@ -195,12 +203,48 @@ func (p planter) plant(m mutant) (by string, err error) {
 		return "", fmt.Errorf("it can't be built: %s", out)
 	}
 	if m.tests != "" {
-		// What stops file systems, or makes each kind, runs only with all.
+		// Tests that stop file systems, or make each kind, run only with all.
 		if by, err = p.fails(m, overlay, "-timeout", "2m", "-run", m.tests, "-skip", "StopOf|EachFileSystem"); by != "" || err != nil {
 			return by, err
 		}
 	}
 	return p.fails(m, overlay, "-timeout", "8m")
+}
+
+// broken is the exit code of prove that says that a promise is broken.
+const broken = 1
+
+// prove runs holdfast prove with a fault, and returns what it said of it.
+func (p planter) prove(m mutant, within time.Duration) (by string, err error) {
+	overlay, err := p.patched(m)
+	if err != nil {
+		return "", err
+	}
+	program := filepath.Join(p.scratch, "holdfast")
+	build := exec.Command("go", "build", "-overlay="+overlay, "-o", program, "./holdfast")
+	build.Dir = filepath.Join(p.root, "cmd")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("it can't be built: %w: %s", err, out)
+	}
+	cmd := exec.Command(program, "prove", "--time", within.String(), "--dir", p.scratch)
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit) && exit.ExitCode() == broken:
+		by, _, _ = strings.Cut(string(out), "\n")
+		for line := range strings.Lines(string(out)) {
+			if words := strings.TrimSpace(line); strings.Contains(words, " under ") && strings.Contains(words, ": ") && !strings.Contains(words, "not known") {
+				by = words
+				break
+			}
+		}
+		return by, nil
+	case errors.As(err, &exit) && exit.ExitCode() != 4: // some verdicts were not made
+		return "", fmt.Errorf("holdfast prove: %w: %s", err, exit.Stderr)
+	case err != nil && exit == nil:
+		return "", err
+	}
+	return "", nil
 }
 
 var (

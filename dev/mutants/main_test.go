@@ -32,7 +32,7 @@ func TestEveryFaultIsSorted(t *testing.T) {
 	}
 	t.Setenv("GOWORK", "off")
 	var out strings.Builder
-	ok, err := run(&out, root, dir, 0, 1, "")
+	ok, err := run(&out, root, dir, 0, 1, "", planter.plant)
 	if err != nil || !ok {
 		t.Fatalf("run = %v, %v, want that one of twenty may survive:\n%s", ok, err, out.String())
 	}

@@ -26,7 +26,7 @@ const again = "holdfast, again"
 // clients are how many wait for commands at once.
 var clients = []int{1, 16, 64}
 
-// A measured is what a store did in a round.
+// A measured holds one store's figures of a round.
 type measured struct {
 	load   []figure // by clients
 	behind float64  // s until a follower was level

@@ -24,7 +24,7 @@ const size = 3
 // patience is how long an answer may take on a busy machine.
 const patience = time.Minute
 
-// A cluster is three processes and what they have acknowledged.
+// A cluster is three processes and the entries they have acknowledged.
 type cluster struct {
 	ctx   context.Context
 	dir   string
@@ -33,7 +33,7 @@ type cluster struct {
 	nodes [size]*process
 	lives int
 
-	// Snapshots are taken after so many entries, and leave so many.
+	// Snapshots are taken after this number of entries, and leave this number.
 	snapshots, trailing int
 	segment             int // bytes of a segment; 0 is the store's default
 
@@ -269,13 +269,13 @@ func (c *cluster) applies(i, index int) error {
 	return c.blame(i, fmt.Errorf("it has applied %d of %d entries, and no more in %v", most, index, patience))
 }
 
-// A verdict is what the nodes have of what was acknowledged.
+// A verdict counts the acknowledged entries that the nodes have.
 type verdict struct {
 	acknowledged, applied int
 	faults                []string
 }
 
-// judge compares what each node has applied with what was acknowledged.
+// judge compares each node's applied entries with the acknowledged ones.
 func (c *cluster) judge() (v verdict, err error) {
 	if err := c.level(); err != nil {
 		return v, err

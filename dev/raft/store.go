@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-go/holdfast/wal"
 )
 
-// A store is what raft keeps its entries and its values in.
+// A store keeps raft's entries and values.
 type store interface {
 	hashicorp.LogStore
 	hashicorp.StableStore
@@ -25,8 +25,8 @@ type store interface {
 // stores are the names of the compared stores.
 var stores = []string{"holdfast", "raft-wal", "boltdb"}
 
-// openStore opens a store below a directory, each with its defaults; segment is the size of a segment
-// of those that have one, and 0 its default.
+// openStore opens a store below a directory, each with its defaults; segment is the segment size for
+// stores that have one, 0 for its default.
 func openStore(name, dir string, segment int) (store, error) {
 	dir = filepath.Join(dir, name)
 	switch name {

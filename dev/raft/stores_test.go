@@ -38,7 +38,7 @@ func someLog(r *rand.Rand, index uint64) *hashicorp.Log {
 	return log
 }
 
-// describe says what raft gets of a store: each entry, and the answers for those that are not there.
+// describe lists a store's answers to raft: each entry, and the answers for missing ones.
 func describe(t *testing.T, s store) string {
 	t.Helper()
 	first, err := s.FirstIndex()

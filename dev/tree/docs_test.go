@@ -47,7 +47,7 @@ func goDirs(t *testing.T) (dirs []string) {
 	return dirs
 }
 
-// parseDir reads a directory's Go files, those of every system, without the tests.
+// parseDir reads a directory's Go files for every system, without the tests.
 func parseDir(t *testing.T, dir string) (*token.FileSet, map[string]*ast.File) {
 	t.Helper()
 	set, files := token.NewFileSet(), map[string]*ast.File{}
@@ -104,7 +104,7 @@ func TestEveryExportedNameIsDocumented(t *testing.T) {
 // comment of their own or of their group.
 func undocumented(d ast.Decl) (names []*ast.Ident) {
 	if f, ok := d.(*ast.FuncDecl); ok {
-		// What Error of an error type does needs no words.
+		// The method Error of an error type needs no comment.
 		if f.Doc == nil && f.Name.IsExported() && f.Name.Name != "Error" && exportedReceiver(f) {
 			names = append(names, f.Name)
 		}
@@ -155,8 +155,8 @@ func readme(t *testing.T) string {
 	return strings.ReplaceAll(string(data), "\r\n", "\n")
 }
 
-// holdSection compares what stands between two markers in README.md with what
-// should, and writes it there under -update.
+// holdSection compares the text between two markers in README.md with the expected text; -update
+// writes it.
 func holdSection(t *testing.T, name, want string) {
 	t.Helper()
 	text := readme(t)
@@ -566,8 +566,8 @@ func testFiles(t *testing.T) (names []string) {
 	return names
 }
 
-// TestDesignNamesTestsThatExist holds the references of the pages of the design, and those of the
-// studies' traps: an assumption without its test is a claim.
+// TestDesignNamesTestsThatExist checks the references of the design's pages and of the studies'
+// traps: an assumption without its test is a claim.
 func TestDesignNamesTestsThatExist(t *testing.T) {
 	var source strings.Builder
 	for _, name := range testFiles(t) {
@@ -595,8 +595,8 @@ func TestDesignNamesTestsThatExist(t *testing.T) {
 	}
 }
 
-// TestReadmeShowsBench holds the table that README.md shows to the stored results of its picture, and
-// its form to what bench prints.
+// TestReadmeShowsBench compares README.md's table with the stored results of its picture, and its
+// form with bench's output.
 func TestReadmeShowsBench(t *testing.T) {
 	binary := buildHoldfast(t)
 	file, err := os.Open("docs/measured/policy.jsonl.gz")
@@ -620,7 +620,7 @@ func TestReadmeShowsBench(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	form := func(text string) string { // the heads, the policies, and what stands below. The order of what loses the same depends on the run
+	form := func(text string) string { // the heads, the policies, and the lines below. The order of policies with the same loss depends on the run
 		table, below, _ := strings.Cut(text, "\n\n")
 		names := regexp.MustCompile(`(?m)^[> ] (\S+)`).FindAllString(table, -1)
 		for i := range names {
@@ -634,12 +634,14 @@ func TestReadmeShowsBench(t *testing.T) {
 	}
 }
 
-// benchShown returns what README.md shows of what bench or report has printed: the table, without the notes
-// below it, and the advice.
+// benchShown returns README.md's part of the output of bench or report: the table, without the notes
+// below it, and the policy to use with its line of Go; what it costs and loses is in its row.
 func benchShown(out []byte) string {
 	_, table, _ := strings.Cut(string(out), "\n\n")
 	table, _, _ = strings.Cut(table, "\ncost: ")
 	_, use, _ := strings.Cut(string(out), "\nuse  ")
-	use, _, _ = strings.Cut(use+"\n", "\n\n")
+	use, _, _ = strings.Cut(use, "\n     no cost ")
+	use, _, _ = strings.Cut(use, "\n     costs ")
+	use, _, _ = strings.Cut(use, "\n     is the ")
 	return table + "\n\nuse  " + strings.TrimSuffix(use, "\n") + "\n"
 }

@@ -36,8 +36,8 @@ type floor struct {
 	apart bool   // each takes the floors below and none of its own
 }
 
-// floors is the house from the ground up: the library, the command, and the laboratory with what we
-// develop with.
+// floors is the house from the ground up: the library, the command, and the laboratory with the
+// development tools.
 var floors = []floor{
 	{"ground", "internal/...", false},
 	{"holdfast", ". stats internal/policies", false},
@@ -55,7 +55,7 @@ var floors = []floor{
 	{"main", "cmd/holdfast", false},
 }
 
-// forTests are packages that only tests import, and what those need.
+// forTests are packages that only tests import, and their dependencies.
 const forTests = "internal/crashsuite internal/isolate internal/filetest internal/acltest internal/stoptest cmd/internal/measure/studytest"
 
 // floorOf returns the index in floors of a directory, or -1.
@@ -86,7 +86,7 @@ func mayImport(from, to string) error {
 	return nil
 }
 
-// A listed package is a part of what go list -json says of one.
+// A listed is a part of a package's go list -json.
 type listed struct {
 	ImportPath   string
 	Imports      []string
@@ -185,7 +185,7 @@ func fetched(t *testing.T) []string {
 	return dirs
 }
 
-// A modFile is a part of what go mod edit -json says.
+// A modFile is a part of the output of go mod edit -json.
 type modFile struct {
 	Module  struct{ Path string }
 	Go      string

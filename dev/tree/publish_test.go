@@ -16,7 +16,7 @@ import (
 // published is the version under which the modules require each other.
 const published = "v0.1.0"
 
-// unreachable is what go says where no proxy answers.
+// unreachable is go's message where no proxy answers.
 var unreachable = regexp.MustCompile(`dial tcp|no such host|connection refused|proxyconnect|i/o timeout|TLS handshake|module lookup disabled|5\d\d (Bad|Service|Gateway)`)
 
 // A proxy is a directory in the layout of GOPROXY with every module that somebody may fetch, and the
@@ -90,13 +90,14 @@ func (p proxy) must(t *testing.T, dir string, args ...string) {
 	}
 }
 
-// A library is what an adapter is for. A program that takes the adapter takes its requirements too: raft
+// A library is the one that an adapter serves. A program that takes the adapter takes its requirements too: raft
 // 1.8.0 brings a go-metrics with which no program with serf can be built. So the adapter requires the
 // oldest version that works. It is built with the newest too.
 type library struct{ path, oldest, newest string }
 
 var libraries = map[string][]library{
 	"adapters/logrus":     {{"github.com/sirupsen/logrus", "v1.8.3", "v1.10.2"}},
+	"adapters/lumberjack": {},
 	"adapters/otel":       {{"go.opentelemetry.io/otel", "v1.19.0", "v1.47.0"}, {"go.opentelemetry.io/otel/metric", "v1.19.0", "v1.47.0"}, {"go.opentelemetry.io/otel/sdk/metric", "v1.19.0", "v1.47.0"}},
 	"adapters/prometheus": {{"github.com/prometheus/client_golang", "v1.11.1", "v1.25.0"}},
 	"adapters/raft":       {{"github.com/hashicorp/raft", "v1.6.0", "v1.8.0"}, {"github.com/hashicorp/go-msgpack/v2", "v2.1.1", "v2.1.5"}, {"go.etcd.io/bbolt", "v1.3.6", "v1.5.0"}},

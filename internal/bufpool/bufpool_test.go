@@ -20,8 +20,8 @@ func TestSizeIsAPowerOfTwo(t *testing.T) {
 	check(64<<10+1, 128<<10)
 }
 
-// TestABlockIsUsedAgain puts blocks and gets them, of sizes that have a pool and of one that has none. The race detector has a
-// pool drop some of what it is given, so many are put.
+// TestABlockIsUsedAgain puts blocks and gets them, of sizes that have a pool and of one that has none. Under the race detector
+// a pool drops some of its buffers, so the test puts many.
 func TestABlockIsUsedAgain(t *testing.T) {
 	again := false
 	for range 100 {

@@ -94,7 +94,7 @@ func TestCallsThatComeMeanwhileShareTheNextBatch(t *testing.T) {
 	})
 }
 
-// TestACallThatLeavesEndsNoBatch ends the context of the first call of a batch, which led it, and that of all calls.
+// TestACallThatLeavesEndsNoBatch ends the context of the first call of a batch, which led it, and the contexts of all calls.
 func TestACallThatLeavesEndsNoBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o, failed := newOwner(), errors.New("failed")

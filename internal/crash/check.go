@@ -15,10 +15,10 @@ type Kind string
 // The kinds of crashes.
 const (
 	Process Kind = "process" // memory is gone, what the kernel took is there
-	Power   Kind = "power"   // what was not synced may be gone, in any part
+	Power   Kind = "power"   // unsynced bytes may be gone, in any part
 )
 
-// A Target is what a workload writes and what is judged: a stream of records, several of which
+// A Target is one output of a workload, which is judged: a stream of records, several of which
 // may share a file, or an object.
 type Target struct {
 	ID     uint32
@@ -28,11 +28,11 @@ type Target struct {
 	Synced bool   // and after a power cut too
 	Part   bool   // a part of it may be there until the first has been accepted
 	// Gather returns the records of a stream that is in more files than one, from the files of directories. They are
-	// by their names, and not those of directories below. It is nil where Path has all records.
+	// by their names, without files of directories below. It is nil where Path has all records.
 	Gather func(dirs ...map[string][]byte) []byte
 }
 
-// Survivors is what a crash left, by the IDs of the targets.
+// Survivors are a crash's remains, by the IDs of the targets.
 type Survivors struct {
 	N         []uint64 // how many records of the stream, or the version; 0 is none
 	Disorder  []bool   // a record is not where it belongs
@@ -95,8 +95,8 @@ func (t *Tally) Add(o Tally) {
 	t.Unmountable += o.Unmountable
 }
 
-// A Checker judges what survived a crash. It knows the acknowledgements so far and what a
-// policy allows to be lost, and nothing else.
+// A Checker judges what survived a crash. It knows the acknowledgements so far and the policy's
+// allowed loss, and nothing else.
 type Checker struct {
 	Tally   Tally
 	loss    holdfast.Loss
@@ -106,7 +106,7 @@ type Checker struct {
 	taken   []acceptance
 }
 
-// acceptance is what is known of a target's accepted records, from the first of this run.
+// acceptance records the known accepted records of a target, from the first of this run.
 type acceptance struct {
 	first uint64
 	bytes []int64 // sums
@@ -136,8 +136,8 @@ func (c *Checker) Inherit(s *Survivors) {
 	}
 }
 
-// Note takes an acknowledgement. Those of one ID come in their order, but for one that claims
-// less than is known, which changes nothing.
+// Note takes an acknowledgement. Notes of one ID come in their order, but for one that claims less
+// than is known, which changes nothing.
 func (c *Checker) Note(n Note) {
 	if int(n.ID) >= len(c.known) {
 		return
@@ -146,7 +146,7 @@ func (c *Checker) Note(n Note) {
 	if before := max(k[Flushed], k[Durable]); n.Kind >= Flushed && n.N > before {
 		c.Tally.Acknowledged += int64(c.targets[n.ID].lost(n.N, before))
 	}
-	for kind := Begun; kind <= n.Kind; kind++ { // what is durable is accepted too
+	for kind := Begun; kind <= n.Kind; kind++ { // durable records are accepted too
 		k[kind] = max(k[kind], n.N)
 	}
 	if n.Kind == Accepted {
@@ -217,7 +217,7 @@ func (c *Checker) Judge(crash Kind, s *Survivors, now int64, slack time.Duration
 	return first
 }
 
-// lose adds the accepted records from n on to what is lost.
+// lose adds the accepted records from n on to the lost ones.
 func (c *Checker) lose(lost *Extent, id int, n uint64, now int64) {
 	t := &c.taken[id]
 	if c.targets[id].Object {
@@ -277,7 +277,7 @@ type parse struct {
 
 func newParse() *parse { return &parse{disorder: -1, ends: map[uint32][]int64{}} }
 
-// extend reads the records behind those that it knows.
+// extend reads the records behind the known ones.
 func (p *parse) extend(b []byte) {
 	for p.end < int64(len(b)) {
 		r, ok := ReadRecord(b[p.end:])
@@ -324,7 +324,7 @@ func below(ends []int64, at int64) int {
 	return sort.Search(len(ends), func(i int) bool { return ends[i] > at })
 }
 
-// Survey adds what a file holds to what survived, for the targets of its path. A file that is
+// Survey adds a file's records to the survivors, for the targets of its path. A file that is
 // not there is nil, and an empty one is not.
 func (s *Survivors) Survey(targets []Target, ids []uint32, data []byte) {
 	if data == nil {

@@ -12,11 +12,11 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// A Failure is a state that breaks a promise, with what it takes to judge it again.
+// A Failure is a state that breaks a promise, with everything needed to judge it again.
 type Failure struct {
 	Violation *Violation
 	State     State
-	Words     string        // what can be said about why
+	Words     string        // a guess at the cause
 	Log       *Log          // up to the state
 	Targets   []Target      `json:"-"` // of the log's workload
 	Loss      holdfast.Loss `json:"-"`
@@ -35,8 +35,8 @@ type explorer struct {
 	starts  []int                          // the entries at which a program was started again: what it finds and promises then is judged more often
 	late    func() bool                    // to read a state takes long
 	torn    []State                        // some power cuts that left a torn tail, of the log explored last
-	// powerOnly says that no process ends.
-	powerOnly bool
+	only    Kind                           // of crashes; "" is both
+	leaps   []int                          // positions that are judged in any case, see leapsOf
 }
 
 // failure is one of a log.
@@ -74,10 +74,10 @@ func (x *explorer) begin(l *Log) (*Checker, *disk) {
 	for d.position < l.Start {
 		x.step(c, d)
 	}
-	if l.Again { // what the first run left must stay
+	if l.Again { // the first run's records must stay
 		all, s := State{Crash: Power, Keep: len(d.pending)}, NewSurvivors(len(x.targets))
 		if d.survivors(&all, s); x.read != nil {
-			s, _ = x.read(d.tree(&all)) // what can't be read is nothing
+			s, _ = x.read(d.tree(&all)) // an unreadable file counts as empty
 		}
 		c.Inherit(s)
 	}
@@ -93,7 +93,7 @@ func (x *explorer) step(c *Checker, d *disk) {
 	}
 }
 
-// explore judges about so many states of a log, evenly over its positions. It ends with the
+// explore judges about this number of states of a log, evenly over its positions. It ends with the
 // first violation, if there is one.
 func (x *explorer) explore(l *Log, states int, seed uint64) (Tally, *Failure) {
 	c, d := x.begin(l)
@@ -110,13 +110,13 @@ func (x *explorer) explore(l *Log, states int, seed uint64) (Tally, *Failure) {
 	var failure *Failure
 	x.torn = x.torn[:0]
 	for failure == nil {
-		// What is read is judged at the end of the log however late it is: all has been acknowledged there.
-		chosen := !slow || d.position == len(l.Entries) || (r.IntN(positions*statesRead) < states || x.starting(d.position) && r.IntN(3) == 0) && !x.late()
+		// Read records are judged at the end of the log however late it is: all has been acknowledged there.
+		chosen := !slow || d.position == len(l.Entries) || (r.IntN(positions*statesRead) < states || x.starting(d.position) && r.IntN(3) == 0 || slices.Contains(x.leaps, d.position)) && !x.late()
 		// Acknowledgements follow each other without anything happening to the disk: the last
 		// demands the most.
 		if chosen && (d.position == len(l.Entries) || l.Entries[d.position].Op != Noted || l.Entries[d.position].Note.Kind == Accepted) {
 			d.states(r, most, &seen, func(s *State) {
-				if failure != nil || x.powerOnly && s.Crash == Process {
+				if failure != nil || x.only != "" && s.Crash != x.only {
 					return
 				}
 				if v := x.judgeState(c, d, s, found); v != nil {
@@ -140,6 +140,23 @@ func (x *explorer) explore(l *Log, states int, seed uint64) (Tally, *Failure) {
 // starting reports whether a position is behind the start of a program.
 func (x *explorer) starting(position int) bool {
 	return slices.ContainsFunc(x.starts, func(start int) bool { return start <= position && position < start+16 })
+}
+
+// leapsOf are the positions behind some notes of a program, those by which it has printed most since the note before, and where it
+// had emptied a file.
+func leapsOf(l *Log, most int) (positions []int) {
+	var emptied []int
+	by, before := map[int]uint64{}, uint64(0)
+	for i := l.Start; i < len(l.Entries); i++ {
+		if n := l.Entries[i].Note; n != nil {
+			by[i+1], before = n.N-before, n.N
+			positions = append(positions, i+1)
+		} else if e := &l.Entries[i]; e.Op == Resize && e.Offset == 0 {
+			emptied = append(emptied, i+1)
+		}
+	}
+	slices.SortStableFunc(positions, func(a, b int) int { return cmp.Compare(by[b], by[a]) })
+	return append(positions[:min(len(positions), most)], emptied[max(0, len(emptied)-most/4):]...)
 }
 
 // at is the latest time at which a crash finds the log at a position. If nothing happens for long, a
@@ -167,7 +184,7 @@ func (x *explorer) judge(l *Log, s State) *Violation {
 	return x.judgeState(c, d, &s, NewSurvivors(len(x.targets)))
 }
 
-// Tree is what is there in the failing state.
+// Tree lists the files in the failing state.
 func (f *Failure) Tree() Tree {
 	d := newDisk(f.Log, nil)
 	for d.position < f.State.Position {
@@ -270,7 +287,7 @@ func (f *Failure) Shrink() {
 	}
 	l := f.Log // up to the state, with one entry more, which says when the crash was
 	f.Log = &Log{Workload: l.Workload, Policy: l.Policy, Seed: l.Seed, Sector: l.Sector, Start: l.Start, Slack: l.Slack,
-		Fake: l.Fake, Again: l.Again, Naming: l.Naming, FS: l.FS, Program: l.Program, Entries: l.Entries[:min(len(l.Entries), f.State.Position+1)]}
+		Fake: l.Fake, Again: l.Again, Naming: l.Naming, FS: l.FS, Program: l.Program, Links: l.Links, Entries: l.Entries[:min(len(l.Entries), f.State.Position+1)]}
 	if f.Words = f.explain(); f.by != nil {
 		f.Words = f.Violation.Words + f.missing()
 	}
@@ -300,6 +317,9 @@ func (f *Failure) missing() string {
 			x := e.Edits[len(e.Edits)-1]
 			gone = append(gone, fmt.Sprintf("the change of the name %s", x.Name))
 		}
+	}
+	if f.State.Crash == Process {
+		return ""
 	}
 	const most = 3
 	plural := "s"

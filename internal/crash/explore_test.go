@@ -41,8 +41,8 @@ func TestExplanationNamesTheEntries(t *testing.T) {
 	}
 }
 
-// TestPiecesAreTheBytesOfAState compares what a level gets that makes images with what the
-// explorer judges.
+// TestPiecesAreTheBytesOfAState compares the pieces for a level that makes images with the
+// explorer's state.
 func TestPiecesAreTheBytesOfAState(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	l := &Log{Sector: 64}

@@ -27,7 +27,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
-// An injection is what happens to one call, or to all of its kind from one on.
+// An injection is a fault of one call, or of all of its kind from one on.
 type injection struct {
 	kind   syscallfault.Kind
 	errno  syscall.Errno // 0: the write is short, or the call comes late
@@ -75,7 +75,7 @@ func (in injection) apply(c *syscallfault.Call) bool {
 	return in.errno != 0
 }
 
-// injections are what may happen to a program that makes so many calls of each kind.
+// injections are the possible faults of a program that makes this number of calls of each kind.
 func injections(counts map[syscallfault.Kind]int, r *rand.Rand) (all []injection) {
 	// These are the errors that calls of a kind may return.
 	faultsOf := map[syscallfault.Kind][]syscall.Errno{
@@ -93,7 +93,7 @@ func injections(counts map[syscallfault.Kind]int, r *rand.Rand) (all []injection
 		if n == 0 {
 			continue
 		}
-		places := []int{1, 2, (n + 1) / 2, n, 1 + r.IntN(n)}
+		places := []int{1, 2, (n + 1) / 2, max(1, n-1), n, 1 + r.IntN(n)}
 		slices.Sort(places)
 		for _, nth := range slices.Compact(places) {
 			if nth > n {
@@ -127,6 +127,10 @@ func injections(counts map[syscallfault.Kind]int, r *rand.Rand) (all []injection
 		} else if in.kind == syscallfault.Sync {
 			turns[in] = sorts[sort]
 		}
+		// The last sync is Close's, whose nil is an acknowledgement. A run may have one more or less.
+		if n := counts[syscallfault.Sync]; in.kind == syscallfault.Sync && in.errno == unix.EIO && (in.nth == n && !in.always || in.nth == n-1 && in.always) {
+			turns[in] = -1
+		}
 		sorts[sort]++
 	}
 	slices.SortStableFunc(all, func(a, b injection) int { return cmp.Compare(turns[a], turns[b]) })
@@ -139,11 +143,11 @@ const faultPatience = time.Minute
 // faultNotes is how many notes a workload makes before it ends in order; one that copies makes fewer.
 const faultNotes = 60
 
-// A faulted is what became of a program under an injection.
+// A faulted is the outcome of a program under an injection.
 type faulted struct {
 	counts map[syscallfault.Kind]int
 	exit   error
-	said   string // what it printed
+	said   string // its output
 	hung   bool
 }
 
@@ -161,7 +165,7 @@ func underFault(ctx context.Context, cmd *exec.Cmd, dir string, kinds []syscallf
 	}
 	defer g.end()
 	g.take(cmd)
-	cmd.WaitDelay = faultPatience // what it left running may hold its output
+	cmd.WaitDelay = faultPatience // a process it left running may hold its output
 	s, err := syscallfault.Start(cmd, dir, kinds, at)
 	if err != nil {
 		return f, err
@@ -198,7 +202,7 @@ func waitsInKernel(process int) bool {
 }
 
 // byFault makes the verdict of level fault. A run counts the calls. Then each of some injections
-// has a run, and a second one that goes on with what the first left.
+// has a run, and a second one that goes on with the first one's files.
 func (v *Verdict) byFault(ctx context.Context, c Cell, o Options, most time.Duration) error {
 	if c.command != nil {
 		return v.command(ctx, c.command, o, most)
@@ -288,7 +292,7 @@ func (v *Verdict) faultChain(ctx context.Context, w *Workload, o Options, seed u
 		if stays := in != nil && in.kind == syscallfault.Unlink; violation == nil && (number > 0 || !stays) {
 			violation = w.Leaves(before, stays)
 		}
-		if crash == Power { // what it took is not what the end of a process may take
+		if crash == Power { // its loss is not the allowed loss of a process's end
 			c.Tally.Most, c.Tally.Sum = Extent{}, Extent{}
 		}
 		v.Tally.Add(c.Tally)
@@ -429,7 +433,7 @@ func (c *Command) differs(found map[string]string) string {
 	return ""
 }
 
-// judge compares the files that a command has left with what it said. want are those of a clean run.
+// judge compares the files that a command has left with its report. want are a clean run's files.
 func (c *Command) judge(f *faulted, in *injection, printed string, want, found map[string]string) *Violation {
 	for name, text := range want {
 		old, there := c.Before[name]
@@ -564,7 +568,7 @@ func (in injection) kinds() []syscallfault.Kind {
 // loses reports whether what fails takes away what it was to keep.
 func (in injection) loses() bool { return in.kind == syscallfault.Sync && in.errno != 0 }
 
-// judge judges how a program ended and what it said. A program that fails must say which file it
+// judge judges how a program ended and its report. A program that fails must say which file it
 // was, and why.
 func (f *faulted) judge(in *injection, dir string) *Violation {
 	bad := func(rule, words string) *Violation {
@@ -593,7 +597,7 @@ func (f *faulted) judge(in *injection, dir string) *Violation {
 // succeeds.
 type lossy struct {
 	dir   string
-	data  map[identity][]byte // what is durable
+	data  map[identity][]byte // the durable records
 	names map[string]identity
 	lost  map[string]identity // names that are not
 	// durable are files by the threads that are writing to them what is on the disk when the call returns.
@@ -650,7 +654,7 @@ func (d *lossy) each(do func(path string, f *os.File, id identity) error) error 
 
 // meet sees a write or a sync before it is made, or fails.
 func (d *lossy) meet(c *syscallfault.Call, fails bool) {
-	for thread, f := range d.durable { // what it has done, or has done so far
+	for thread, f := range d.durable { // its work, finished or so far
 		d.err = errors.Join(d.err, d.file(f, false))
 		if thread == c.Thread() {
 			d.err = errors.Join(d.err, f.Close())
@@ -748,7 +752,7 @@ func (d *lossy) file(f *os.File, fails bool) error {
 	return errors.Join(err, out.Close())
 }
 
-// end gives the names that were lost to what they were before.
+// end restores the lost names to their earlier files.
 func (d *lossy) end() error {
 	for _, f := range d.durable {
 		d.err = errors.Join(d.err, f.Close())

@@ -14,9 +14,10 @@ import (
 	"time"
 )
 
-// A group is processes that end with this program, however it ends, also by kill -9. So does what they
-// have started themselves. What leaves the group is known by a variable of its environment, where the system shows that (/proc). Its leader is a shell that waits for the end
-// of a pipe which only this program has open. Then it kills the group. A process is in the group before it becomes another
+// A group is processes that end with this program, however it ends, also by kill -9. So do their
+// children. A process that leaves the group is known by a variable of its environment, where the
+// system shows that (/proc). Its leader is a shell that waits for the end of a pipe which only this
+// program has open. Then it kills the group. A process is in the group before it becomes another
 // program, so there is no moment at which nothing watches it.
 //
 // Note: User-Mode Linux calls setsid(2), by which only a leader stays in its group. So package uml has
@@ -65,8 +66,9 @@ func (g *group) take(cmd *exec.Cmd) {
 	cmd.Cancel = g.kill
 }
 
-// killAll kills all of the group, and what has left it: what is below its process, or has the group's mark. An error says that one
-// could not be ended.
+// killAll kills all of the group, and the processes that have left it:
+// descendants of its process, or processes with the group's mark. An error
+// says that one could not be ended.
 func (g *group) killAll(root int) error {
 	const patience = 5 * time.Second
 	first := g.strays(root)

@@ -10,7 +10,7 @@ import (
 )
 
 // TestGroupEndsWithThisProgram closes the pipe, as the end of this program does, and by End and Kill.
-// What a process of the group has started ends too: at the end of its output, nobody has it open.
+// The children of a process of the group end too: at the end of its output, nobody has it open.
 func TestGroupEndsWithThisProgram(t *testing.T) {
 	for name, end := range map[string]func(*group) error{
 		"the end of the program": func(g *group) error { return g.pipe.Close() },

@@ -20,7 +20,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/crash/syscallfault"
 )
 
-// An attack is what other users do while a workload replaces files. At a call they exchange the
+// An attack is other users' action while a workload replaces files. At a call they exchange the
 // directory for a link to another one, or they try to read.
 type attack struct {
 	at      int  // the call's number, among all
@@ -220,7 +220,7 @@ type attackedPlace struct {
 	violation    *Violation // the first
 }
 
-// prepare makes the directories, and the old files if readers are what the attack is about.
+// prepare makes the directories, and the old files if the attack is by readers.
 func (p *attackedPlace) prepare() error {
 	err := errors.Join(os.MkdirAll(p.place, 0o777), os.Mkdir(p.victim, 0o777), os.Symlink(p.victim, p.link))
 	if p.read != nil { // whose files are for nobody else
@@ -325,8 +325,8 @@ func (p *attackedPlace) survey() (*Survivors, error) {
 	return found, nil
 }
 
-// attacked runs a workload under an attack, and returns how many calls it made. What a call has begun
-// to do in a directory it must do there, whatever the directory's name has become. So both directories
+// attacked runs a workload under an attack, and returns how many calls it made. A call must finish its
+// work in the directory where it began, whatever the directory's name has become. So both directories
 // have whole files and no temporary, and each acknowledged version is in one of them.
 func (v *Verdict) attacked(ctx context.Context, w *Workload, o Options, seed uint64, a attack) (calls int, err error) {
 	dir, remove, err := o.Directory()

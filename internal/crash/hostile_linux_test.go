@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What an attack leaves may lie in either directory: the one that the workload opened, or the one that its name led to.
+// An attack's files may lie in either directory: the one that the workload opened, or the one that its name led to.
 func TestAttackIsSurveyedInBothDirectories(t *testing.T) {
 	top := t.TempDir()
 	at := func(name string) string { return filepath.Join(top, name) }

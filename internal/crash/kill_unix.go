@@ -18,7 +18,7 @@ import (
 // CanKill says why level kill can't be had here; "" is that it can.
 const CanKill = ""
 
-// A chain is runs in one directory: each but the last is killed, and the next goes on with what it left.
+// A chain is runs in one directory: each but the last is killed, and the next goes on with its files.
 const chainRuns = 5
 
 // byKill makes the verdict of level kill.

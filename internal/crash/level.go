@@ -24,8 +24,8 @@ import (
 )
 
 // A Level is a way to crash a workload. Memory fills a log, and explores its states.
-// Kill crashes processes, so that each state is what is really there. Power fills a log with what
-// a real file system sends to its disk, and mounts the states.
+// Kill crashes processes, so that each state is real. Power fills a log with a real file system's
+// writes to its disk, and mounts the states.
 type Level string
 
 // The levels. To add one, see docs/design/proof.md.
@@ -42,9 +42,9 @@ var Levels = []Level{Memory, Kill, Fault, Hostile, PowerCut}
 
 // Options say what Prove does.
 type Options struct {
-	Policies  []holdfast.Policy // nil: those that are generated, of which one run has as many as its time allows
+	Policies  []holdfast.Policy // nil: generated ones, as many as the run's time allows
 	All       bool              // a run has all that are generated
-	Workloads []*Workload       // controls too; each level runs those that it can crash
+	Workloads []*Workload       // controls too; each level runs the ones that it can crash
 	Levels    []Level
 	States    int           // of each workload under each policy, at levels memory and power
 	Time      time.Duration // of everything, about; 0 is no longer than it must
@@ -75,7 +75,7 @@ type Command struct {
 	Args   func(dir string) []string
 	Input  string
 	Before map[string]string // the files at the start, by their paths in the directory
-	After  map[string]string // what some of them must be at the end, where no call fails
+	After  map[string]string // the required end of some of them, where no call fails
 	Whole  bool              // each file is the old one or the new one, whatever fails
 	Acks   bool              // it prints how many lines of its input are durable
 }
@@ -83,7 +83,7 @@ type Command struct {
 // Known says whether a verdict is one.
 type Known string
 
-// What a verdict can be.
+// The values of a verdict.
 const (
 	Held     Known = "held"
 	Broken   Known = "broken"
@@ -91,7 +91,7 @@ const (
 	NoTime   Known = "no time"   // Options.Time was over before
 )
 
-// A Verdict is what was found of a workload under a policy at a level.
+// A Verdict is the result for a workload under a policy at a level.
 type Verdict struct {
 	Level    Level
 	FS       string `json:",omitempty"` // level power: the file system
@@ -149,7 +149,7 @@ const atOnce = 4
 // judgeCells makes the verdicts of a level, and hands them over in their order. The controls and
 // atOnce cells more are judged however little time there is.
 func (o Options) judgeCells(ctx context.Context, level Level, end time.Time, judged func(*Verdict)) error {
-	grace := min(2*time.Second, time.Until(end)/4) // by so much a level exceeds its time before cells are left out
+	grace := min(2*time.Second, time.Until(end)/4) // a level exceeds its time by this before cells are left out
 	cells := o.Cells(level)
 	must := slices.IndexFunc(cells, func(c Cell) bool { return c.Workload.Control == "" })
 	if must < 0 {
@@ -181,7 +181,8 @@ func (o Options) judgeCells(ctx context.Context, level Level, end time.Time, jud
 	return context.Cause(ctx)
 }
 
-// Share calls do with each number below count, so many at a time, until one call returns false. It
+// Share calls do with each number below count, in parallel, at most together calls at once, until one
+// call returns false. It
 // shares out the time until end: a call is told how long it may take.
 func Share(count, together int, end time.Time, do func(n int, long time.Duration) bool) {
 	var next atomic.Int64
@@ -227,14 +228,14 @@ func (v *Verdict) make(ctx context.Context, c Cell, o Options, share time.Durati
 	}
 }
 
-// A Cell is what one verdict is about.
+// A Cell is the subject of one verdict.
 type Cell struct {
 	Workload *Workload
 	Policy   holdfast.Policy
 	command  *Command
 }
 
-// Cells are those of a level, the controls first.
+// Cells are a level's cells, the controls first.
 func (o Options) Cells(level Level) (cells []Cell) {
 	var judged []*Workload
 	controls := 0
@@ -306,7 +307,7 @@ func (w *Workload) replaces() bool {
 	return !slices.ContainsFunc(w.Targets(holdfast.Durable()), func(t Target) bool { return t.Gather == nil && (!t.Object || !t.Whole || t.Part) })
 }
 
-// Verdict returns that of a cell before anything was judged.
+// Verdict returns a cell's verdict before anything was judged.
 func (c Cell) Verdict(level Level, seed uint64) *Verdict {
 	w := c.Workload
 	v := &Verdict{Level: level, Workload: w.Name, Policy: c.Policy, Loss: w.lossOf(c.Policy), Seed: seed, Control: w.Control, Verdict: Held}
@@ -314,7 +315,7 @@ func (c Cell) Verdict(level Level, seed uint64) *Verdict {
 	return v
 }
 
-// bound is what the crashes of a level may take.
+// bound is the loss that a level's crashes may cause.
 func (l Level) bound(loss holdfast.Loss) holdfast.Bound {
 	if l == Memory || l == PowerCut {
 		return loss.Power
@@ -359,11 +360,11 @@ type Recording struct {
 	Wrap    func(holdfast.File) holdfast.File
 	Delay   time.Duration // of a write and of a sync
 	Fake    bool          // in fake time
-	Timed   bool          // bounds by time are judged by the real clock, with what the machine is seen to be late by
+	Timed   bool          // bounds by time are judged by the real clock, plus the machine's observed delay
 	Disk    func(*Recorder)
 	Fails   bool // the disk fails on purpose: a workload that reports it and ends is no error
 
-	there  map[string][]byte // what a crash has left: it is a second run
+	there  map[string][]byte // a crash's files: it is a second run
 	number int
 }
 
@@ -394,8 +395,8 @@ func (w *Workload) record(p holdfast.Policy, seed uint64, how Recording) (*Log, 
 	return l, err
 }
 
-// lateness watches how late this machine wakes a goroutine up. What it returns ends that, and says by how much a program that does what
-// it must may be late: much more than what was seen.
+// lateness watches how late this machine wakes a goroutine up. The function it returns ends that, and returns the delay allowed to a
+// correct program: much more than the observed one.
 func lateness() func() time.Duration {
 	const nap, least, times = time.Millisecond, 5 * time.Millisecond, 4
 	stop, most := make(chan bool), make(chan time.Duration)
@@ -474,9 +475,9 @@ func (v *Verdict) InMemory(w *Workload, states int, how Recording, end time.Time
 	return v.failingRuns(w, states, how, end)
 }
 
-// failingRuns explores runs in each of which one call of the disk fails, once, or the disk is full for a while. What is acknowledged all the same must be
-// there. What else may be lost is not judged: what a full disk refuses waits in memory. Behind a failed sync only power is
-// cut, as Flush promises nothing of what the system has dropped.
+// failingRuns explores runs in each of which one call of the disk fails, once, or the disk is full for a while. Acknowledged records must be there all
+// the same. Other losses are not judged: bytes that a full disk refuses wait in memory. Behind a failed sync only power is cut, as Flush promises nothing
+// about bytes that the system has dropped.
 func (v *Verdict) failingRuns(w *Workload, states int, how Recording, end time.Time) error {
 	ops := []fault.DiskOp{fault.DiskWrite, fault.DiskDatasync, fault.DiskSyncAll, fault.DiskSync, fault.DiskRename}
 	r := rand.New(rand.NewPCG(v.Seed, 6))
@@ -493,7 +494,10 @@ func (v *Verdict) failingRuns(w *Workload, states int, how Recording, end time.T
 		if full {
 			failing.Times, failing.Err = 0, syscall.ENOSPC
 		}
-		x := &explorer{targets: w.Targets(v.Policy), loss: loss, powerOnly: op != fault.DiskWrite && op != fault.DiskRename}
+		x := &explorer{targets: w.Targets(v.Policy), loss: loss}
+		if op != fault.DiskWrite && op != fault.DiskRename {
+			x.only = Power
+		}
 		run.Disk = func(d *Recorder) {
 			d.short = false // a part before the failure is returned, and others may write behind it
 			d.Faults.Add(failing)
@@ -516,7 +520,7 @@ func (v *Verdict) failingRuns(w *Workload, states int, how Recording, end time.T
 // An Exploration says how a verdict is made of runs that fill logs of files.
 type Exploration struct {
 	States int
-	// Record runs a workload or a program on what is there, and returns its log. Number 0 is the
+	// Record runs a workload or a program on the present files, and returns its log. Number 0 is the
 	// first run, on nothing. A run that fails by itself is a RunError.
 	Record func(number int, seed uint64, there Tree) (*Log, error)
 	End    time.Time // by when it is to be over; zero: any time
@@ -536,7 +540,8 @@ func (e *RunError) Unwrap() error { return e.Err }
 // A Tree is files by their paths, and the directories.
 type Tree struct {
 	Files map[string][]byte
-	Dirs  []string // each behind the one that it is in
+	Links map[string]string // symbolic links
+	Dirs  []string          // each behind the one that it is in
 }
 
 // Write makes the files of a tree in a directory.
@@ -551,7 +556,25 @@ func (t Tree) Write(dir string) error {
 			return err
 		}
 	}
+	for name, target := range t.Links {
+		if err := os.Symlink(target, filepath.Join(dir, filepath.FromSlash(name))); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// linkAt is the target of a symbolic link below a directory. It is relative where it leads into that directory, so that it does so in
+// a copy of it too.
+func linkAt(dir, name string) (string, error) {
+	target, err := os.Readlink(name)
+	if err != nil || !filepath.IsAbs(target) {
+		return target, err
+	}
+	if inside, err := filepath.Rel(dir, target); err != nil || !filepath.IsLocal(inside) {
+		return target, nil
+	}
+	return filepath.Rel(filepath.Dir(name), target)
 }
 
 // Explore records a run, explores its log, records runs on some of the states, and explores these logs.
@@ -563,7 +586,7 @@ func (v *Verdict) Explore(w *Workload, e Exploration) error {
 	if err != nil && !e.fails {
 		return err
 	}
-	const secondRuns = 6 // on so many crash states
+	const secondRuns = 6 // on this number of crash states
 	again := min(e.States, 40_000) / 4 / secondRuns
 	part := 1000 // of the states, doubled while there is time
 	for pass := uint64(0); v.Tally.States < int64(e.States)*3/4 && v.Failure == nil && (pass == 0 || !late()); pass++ {
@@ -586,7 +609,7 @@ func (v *Verdict) Explore(w *Workload, e Exploration) error {
 			break
 		}
 		s, found := State{Position: first.Start + r.IntN(len(first.Entries)-first.Start+1)}, NewSurvivors(len(x.targets))
-		if n%2 == 0 && len(torn) > 0 { // it is what a next run may stumble over
+		if n%2 == 0 && len(torn) > 0 { // a next run may stumble over it
 			s = torn[r.IntN(len(torn))]
 		}
 		_, d := x.begin(first)
@@ -615,7 +638,7 @@ func (v *Verdict) Explore(w *Workload, e Exploration) error {
 		}
 		end := State{Crash: Process, Keep: len(last.pending)}
 		if last.survivors(&end, found); x.read != nil {
-			found, _ = x.read(last.tree(&end)) // what can't be read was a violation before
+			found, _ = x.read(last.tree(&end)) // an unreadable file was a violation before
 		}
 		v.Tally.TemporaryEnd = max(v.Tally.TemporaryEnd, found.Temporaries)
 		if left := w.Leaves(found, true); left != nil && v.Failure == nil {
@@ -628,12 +651,15 @@ func (v *Verdict) Explore(w *Workload, e Exploration) error {
 // tree returns what is there in a state.
 func (d *disk) tree(s *State) (t Tree) {
 	d.nameState(s)
-	t.Files = map[string][]byte{}
+	t.Files, t.Links = map[string][]byte{}, map[string]string{}
 	var walk func(dir uint64, prefix string)
 	walk = func(dir uint64, prefix string) {
 		for x, n := range d.scratch {
+			target, isLink := d.log.Links[n]
 			switch {
 			case x.Dir != dir:
+			case isLink:
+				t.Links[prefix+x.Name] = target
 			case d.files[n] != nil || n&DirBit == 0:
 				t.Files[prefix+x.Name] = slices.Clone(d.content(d.file(n), s))
 			default:

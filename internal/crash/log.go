@@ -18,7 +18,7 @@ const (
 )
 
 // A Note is an acknowledgement: of a stream's records below N, or of an object's version N.
-// It is kept outside of what is crashed.
+// It is kept outside of the crashed process.
 type Note struct {
 	Kind  NoteKind
 	ID    uint32
@@ -27,7 +27,7 @@ type Note struct {
 	At    int64
 }
 
-// An Op is what an Entry did.
+// An Op is an Entry's operation.
 type Op uint8
 
 // The operations.
@@ -35,12 +35,12 @@ const (
 	Write  Op = iota + 1 // bytes of a file
 	Resize               // a new size of a file
 	Name                 // names of directories, all together or not at all
-	Flush                // what was done before is on the disk
+	Flush                // earlier writes are on the disk
 	Lose                 // a sync failed: what was done before to the file never gets there
 	Noted                // an acknowledgement
 )
 
-// An Entry is one step of what reached the disk, or an acknowledgement at that time.
+// An Entry is one step that reached the disk, or an acknowledgement at that time.
 type Entry struct {
 	Op     Op
 	File   uint64 `json:",omitempty"` // a file's or a directory's number; of a Flush, 0 is everything
@@ -63,8 +63,8 @@ type Edit struct {
 // Root is the number of the directory that paths begin in.
 const Root = 1
 
-// A Log is what reached the disk and what was acknowledged, in this order. What was there
-// before is entries too, with a Flush of everything, below Start. Any goroutine may add to it.
+// A Log has the steps that reached the disk and the acknowledgements, in order. Earlier files are
+// entries too, with a Flush of everything, below Start. Any goroutine may add to it.
 type Log struct {
 	Workload string
 	Policy   string
@@ -72,7 +72,7 @@ type Log struct {
 	Sector   int64         // how many bytes reach the disk as one
 	Whole    [2]int64      `json:",omitzero"` // from and to: these sectors reach the disk as one
 	Start    int           // the first entry that a crash may come before
-	Slack    time.Duration // what a bound by time is exceeded by rightly: writes and syncs in flight
+	Slack    time.Duration // the allowed excess of a bound by time: writes and syncs in flight
 	Fake     bool          // the clock is exact, so that bounds by time are judged
 	Again    bool          // of a second run on a crash state
 	Naming   bool          `json:",omitempty"` // a sync of a file keeps a name that it was given, unless by a rename
@@ -80,6 +80,9 @@ type Log struct {
 	Size     int64         `json:",omitempty"` // of that disk
 	Program  *Program      `json:",omitempty"` // level power: what wrote, if it was no workload
 	Entries  []Entry
+	// Links are symbolic links by their numbers. A link is a name: it has its target from the beginning, and the sync of its
+	// directory keeps both.
+	Links map[uint64]string `json:",omitempty"`
 
 	mu sync.Mutex
 }

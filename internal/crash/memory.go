@@ -34,7 +34,7 @@ type Recorder struct {
 	writes int
 }
 
-// Calls are what a disk in memory can do.
+// Calls are the operations of a disk in memory.
 type Calls interface {
 	vfs.Disk
 	vfs.FileSystems
@@ -53,8 +53,8 @@ type memory struct{ d *Recorder }
 
 const memoryDir = "/d"
 
-// newMemory returns a system that has these directories and files, and adds them to the log. Those that are mounted are of another
-// file system.
+// newMemory returns a system that has these directories and files, and adds them to the log. Mounted ones are of another file
+// system.
 func newMemory(l *Log, delay time.Duration, dirs []string, there map[string][]byte, mounted ...string) (memory, error) {
 	disk := fault.NewDisk()
 	disk.SetOwner(uint32(os.Geteuid())) // only its owner, or root, removes what a crash has left

@@ -116,7 +116,7 @@ func TestVersionThatItsWriterCutIsNotLost(t *testing.T) {
 	check(true, true, 4, 1)   // it should never be cut
 }
 
-// TestPartOfATornRecordIsNotLost: a bound of bytes counts those that are not there.
+// TestPartOfATornRecordIsNotLost: a bound of bytes counts the missing bytes.
 func TestPartOfATornRecordIsNotLost(t *testing.T) {
 	const there = 30
 	data := Record{Size: 100}.Append(nil)

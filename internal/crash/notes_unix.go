@@ -84,7 +84,7 @@ func (s *SharedNotes) tell(n Note) {
 	x.what.Store(uint64(n.Kind)<<32 | uint64(n.ID))
 }
 
-// ended leaves room for what writers that are under way still note.
+// ended leaves room for the notes of writers that are still under way.
 func (s *SharedNotes) ended() bool {
 	made, end := s.next.Load(), s.end.Load()
 	return end != 0 && made+1 >= end || made > mostNotes-1000
@@ -106,7 +106,7 @@ func (s *SharedNotes) All() (all []Note) {
 // Begun is how many notes there are, also unfinished ones.
 func (s *SharedNotes) Begun() uint64 { return s.next.Load() }
 
-// End asks the process to end in order when it has made so many notes; 0 is now.
+// End asks the process to end in order when it has made n notes; 0 is now.
 func (s *SharedNotes) End(made int) { s.end.Store(uint64(made) + 1) }
 
 // Close unmaps them.

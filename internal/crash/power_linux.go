@@ -15,11 +15,19 @@ import (
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
-// mostCuts is how many power cuts follow each other in one history, and cutLives how often a program is killed and goes on before each.
+// mostLeaps bounds leapsOf. mostCuts is how many power cuts follow each other in one history, and cutLives how often a program is killed and goes on before each.
 const (
-	mostCuts = 3
-	cutLives = 3
+	mostLeaps = 16
+	mostCuts  = 3
+	cutLives  = 3
 )
+
+// byEnds runs the program once, and judges what its end would have left at moments that SIGKILL meets by chance alone: behind each
+// acknowledgement and before each call.
+func (x *proving) byEnds(ctx context.Context) error {
+	_, _, err := x.livesAndCut(ctx, x.judgeOf(ctx), Tree{}, 0)
+	return err
+}
 
 // byPower runs the program, kills it and lets it go on, and then explores what a power cut may leave of all these lives. On
 // one state it goes on, and so does the history.
@@ -37,8 +45,8 @@ func (x *proving) byPower(ctx context.Context) error {
 	return nil
 }
 
-// livesAndCut traces some lives of the program on what is there, and explores the trace. It returns one of the states with the judge
-// that knows it.
+// livesAndCut traces some lives of the program on the present files, and explores the trace. It returns one of the states with the
+// judge that knows it.
 func (x *proving) livesAndCut(ctx context.Context, judge Judge, there Tree, cut int) (next Judge, left Tree, err error) {
 	err = x.inDirectory(func(dir string) error {
 		if err := there.Write(dir); err != nil {
@@ -58,6 +66,9 @@ func (x *proving) livesAndCut(ctx context.Context, judge Judge, there Tree, cut 
 		})
 		began := time.Now()
 		lives := 1 + x.r.IntN(cutLives)
+		if t.ends = x.v.Level == Kill; t.ends {
+			lives = 1
+		}
 		for number := 0; number < lives && (number == 0 || time.Since(began) < time.Until(x.end)); number++ {
 			if err := x.traced(ctx, dir, out, t, cut+number > 0, number, lives); err != nil || x.v.Failure != nil || x.v.Unknown != "" {
 				return errors.Join(err, t.end())
@@ -83,10 +94,14 @@ func (x *proving) traced(ctx context.Context, dir string, out *os.File, t *trace
 			return err
 		}
 	}
-	part := max(10*time.Millisecond, min(200*time.Millisecond, time.Until(x.end)/time.Duration(3*lives))) // more of the same shows nothing new
+	left := time.Until(x.end)
+	part := max(10*time.Millisecond, min(max(200*time.Millisecond, min(left/10, time.Second)), left/time.Duration(3*lives))) // more of the same shows little that is new
 	after := time.Duration(x.byChance(float64(time.Millisecond), float64(part)))
 	if number == 0 {
 		after = max(after, part/4)
+	}
+	if t.ends { // what happens late or rarely is met by one long life
+		after = max(10*time.Millisecond, min(left/4, 2*time.Second))
 	}
 	var s *syscallfault.Supervisor
 	l, err := x.live(ctx, dir, out, life{behind: behind, until: until(after), start: func(cmd *exec.Cmd) (err error) {
@@ -113,7 +128,7 @@ func (x *proving) explore(ctx context.Context, judge Judge, t *trace, printed []
 	end := time.Now().Add(most)
 	last := 0
 	next = judge
-	e := &explorer{targets: programTarget, starts: t.starts, loss: x.v.Loss, powerOnly: true, late: func() bool { return err != nil || time.Now().After(end) }}
+	e := &explorer{targets: programTarget, starts: t.starts, leaps: leapsOf(t.log, mostLeaps), loss: x.v.Loss, only: Power, late: func() bool { return err != nil || time.Now().After(end) }}
 	e.by = func(tree Tree, n int64) (violation *Violation) {
 		if err != nil || ctx.Err() != nil {
 			return nil
@@ -133,6 +148,9 @@ func (x *proving) explore(ctx context.Context, judge Judge, t *trace, printed []
 			return err
 		})
 		return violation
+	}
+	if t.ends {
+		e.only = Process
 	}
 	const first = 24
 	for states := first; x.v.Failure == nil && err == nil && ctx.Err() == nil; states *= 2 {
@@ -163,7 +181,7 @@ func (x *proving) from(judge Judge) Judge {
 // fail makes a verdict of a failing state of a trace. Where a call may have kept what is lost, and no supervisor sees that, it is
 // not known.
 func (x *proving) fail(f *Failure, t *trace, printed []byte) {
-	if len(t.unseen) > 0 {
+	if len(t.unseen) > 0 && !t.ends {
 		x.v.Tally.Violations = 0
 		x.v.Unknown = fmt.Sprintf("it uses %s, of which a supervisor of system calls does not see what it keeps; without that: %s",
 			strings.Join(slices.Sorted(maps.Keys(t.unseen)), ", "), f.Words)
@@ -178,6 +196,6 @@ func (x *proving) fail(f *Failure, t *trace, printed []byte) {
 		}
 	}
 	f.Kill = max(1, x.v.Kills)
-	f.Log, f.State = x.logOf(tree, printed[:upTo]), State{Crash: Power}
+	f.Log, f.State = x.logOf(tree, printed[:upTo]), State{Crash: f.State.Crash}
 	f.State.Position = len(f.Log.Entries)
 }

@@ -28,12 +28,12 @@ type Program struct {
 	Say func(string) `json:"-"`
 }
 
-// A Judge gets what a program has printed since the judge's moment, and what a crash has left of a directory. It returns the judge of
-// what comes next, and stays what it is. A line [NewLife] stands where the program was killed and started again.
-// An error says that nothing can be judged.
+// A Judge gets a program's output since the judge's moment, and a directory after a crash. It returns the judge of
+// the next life, and stays unchanged. A line [NewLife] stands where the program was killed and started again. An
+// error says that nothing can be judged.
 type Judge func(dir string, printed []byte) (Tally, *Violation, Judge, error)
 
-// NewLife is a line of its own in what a program has printed in more than one life.
+// NewLife is a line of its own in the output of more than one life of a program.
 const NewLife = "life"
 
 // Words says what is wrong, as its author knows the records.

@@ -10,3 +10,5 @@ import (
 func (*proving) byFault(context.Context) error { return errors.New(noSupervisor) }
 
 func (*proving) byPower(context.Context) error { return errors.New(noSupervisor) }
+
+func (*proving) byEnds(context.Context) error { return errors.New(noSupervisor) }

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// TestReaderOfACrashStateMayFindATornLine holds what --read may print where a crash has torn the
-// last line, and what it may not.
+// TestReaderOfACrashStateMayFindATornLine checks which lines --read may print where a crash has
+// torn the last one.
 func TestReaderOfACrashStateMayFindATornLine(t *testing.T) {
 	check := func(printed string, n uint64, torn int, disorder bool, unreadable string) {
 		t.Helper()
@@ -56,7 +56,7 @@ func TestProgramIsRunAgainOnWhatACrashLeft(t *testing.T) {
 	if _, v := again("echo ack 1; sleep 10", 0); v == nil || v.Words != "it had printed ack 1, and only the records up to 0 are there" {
 		t.Errorf("%v", v)
 	}
-	if _, v := again("rm -f log; echo ack 3; sleep 10", 3); v == nil || v.Rule != "lost" { // what was there is gone
+	if _, v := again("rm -f log; echo ack 3; sleep 10", 3); v == nil || v.Rule != "lost" { // the old records are gone
 		t.Errorf("%v", v)
 	}
 	if _, v := again("echo torn >&2; exit 3", 0); v == nil || v.Rule != "again" || !strings.Contains(v.Words, `exit status 3; it said "torn"`) {
@@ -143,14 +143,14 @@ func TestProgramThatIsDeadBehindACrashIsBroken(t *testing.T) {
 	}
 }
 
-// TestNothingOfAProgramIsLeft has one that leaves its group at once, and starts what leaves it too.
+// TestNothingOfAProgramIsLeft has one that leaves its group at once, and starts what leaves it too, and what leaves its environment and its parent.
 func TestNothingOfAProgramIsLeft(t *testing.T) {
 	setsid, err := exec.LookPath("setsid")
 	if _, noProc := os.Stat("/proc/self/environ"); err != nil || noProc != nil {
 		t.Skip("it needs setsid and /proc")
 	}
 	own := filepath.Join(t.TempDir(), "pids")
-	p := Program{Command: fmt.Sprintf(`%s sh -c 'echo $$ >>%[2]s; sleep 1000' & %[1]s sh -c 'echo $$ >>%[2]s; touch log; %[3]s'`, setsid, own, writes), Read: "touch log; cat log",
+	p := Program{Command: fmt.Sprintf(`env -i %[1]s sh -c '(sh -c "echo \$\$ >>%[2]s; sleep 1000; :" &)' & %[1]s sh -c 'echo $$ >>%[2]s; sleep 1000' & %[1]s sh -c 'echo $$ >>%[2]s; touch log; %[3]s'`, setsid, own, writes), Read: "touch log; cat log",
 		Dir: t.TempDir(), Time: 200 * time.Millisecond, Seed: 1}
 	if v, err := p.Prove(t.Context()); err != nil || v.Verdict != Held {
 		t.Errorf("%v, %+v", err, v)

@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/crash/syscallfault"
 	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/internal/workdir"
 )
@@ -38,11 +39,11 @@ type proving struct {
 	slowest time.Duration // from a start to the first acknowledgement
 	again   int           // lives behind a crash in which something was acknowledged
 	ended   int           // lives that ended by themselves
-	read    bool          // what a crash left was read once
+	read    bool          // a crash's files were read once
 }
 
-// Prove crashes the program again and again, and judges what it has after each crash by what it acknowledged. At level power the disk
-// is a model of POSIX, made of what the program's calls do.
+// Prove crashes the program again and again, and judges its files after each crash by its acknowledgements. At level power the disk
+// is a model of POSIX, made from the program's calls.
 func (p Program) Prove(ctx context.Context) (*Verdict, error) {
 	v := Cell{Workload: p.Workload()}.Verdict(cmp.Or(p.Level, Kill), p.Seed)
 	began := time.Now()
@@ -56,6 +57,12 @@ func (p Program) Prove(ctx context.Context) (*Verdict, error) {
 		if v.Level == PowerCut {
 			err = x.byPower(ctx)
 		} else {
+			if runs%endsEach == 0 && x.Time >= leastForEnds && CanSupervise(exec.Command("true")) == "" {
+				_ = x.byEnds(ctx) // a program that can't run under a supervisor is killed all the same
+			}
+			if x.v.Failure != nil || x.v.Unknown != "" {
+				break
+			}
 			err = x.inDirectory(func(dir string) error { return x.chain(ctx, dir) })
 		}
 	}
@@ -81,6 +88,12 @@ func (x *proving) inDirectory(do func(dir string) error) error {
 	}
 	return errors.Join(do(dir), remove())
 }
+
+// endsEach is how often the ends of a program are looked for by its calls, among chains of kills, and leastForEnds the time that this takes.
+const (
+	endsEach     = 4
+	leastForEnds = 500 * time.Millisecond
+)
 
 const (
 	// mostLives is how often a program is killed in one directory, and longestLife how long it lives behind its first acknowledgement.
@@ -160,7 +173,7 @@ func (x *proving) fails(violation *Violation, t Tree, printed []byte, when strin
 	x.v.Failure.State.Position = len(x.v.Failure.Log.Entries)
 }
 
-// crashed judges what a crash has left, and returns the judge of what comes next.
+// crashed judges a crash's files, and returns the judge of the next life.
 func (x *proving) crashed(judge Judge, dir string, printed []byte, when string) (Judge, error) {
 	there := treeOf(dir) // before it is read, which may change it
 	t, violation, next, err := judge(dir, printed)
@@ -172,9 +185,9 @@ func (x *proving) crashed(judge Judge, dir string, printed []byte, when string) 
 	return next, err
 }
 
-// logOf is what a directory has, as a log of which only the end is a state.
+// logOf is a directory's content, as a log of which only the end is a state.
 func (x *proving) logOf(t Tree, printed []byte) *Log {
-	l := &Log{Workload: "program", Policy: holdfast.Unbuffered().String(), Sector: 512, FS: "posix", Program: &x.Program}
+	l := &Log{Workload: "program", Policy: holdfast.Unbuffered().String(), Sector: 512, FS: "posix", Program: &x.Program, Links: map[uint64]string{}}
 	number := map[string]uint64{".": Root}
 	for i, dir := range t.Dirs {
 		number[dir] = DirBit | uint64(i+1)
@@ -183,6 +196,11 @@ func (x *proving) logOf(t Tree, printed []byte) *Log {
 	for i, name := range slices.Sorted(maps.Keys(t.Files)) {
 		n := uint64(i + 2)
 		l.Add(Entry{Op: Write, File: n, Data: t.Files[name]})
+		l.Add(Entry{Op: Name, Edits: []Edit{{number[path.Dir(name)], path.Base(name), n}}})
+	}
+	for i, name := range slices.Sorted(maps.Keys(t.Links)) {
+		n := uint64(len(t.Files) + i + 2)
+		l.Links[n] = t.Links[name]
 		l.Add(Entry{Op: Name, Edits: []Edit{{number[path.Dir(name)], path.Base(name), n}}})
 	}
 	l.Start = l.Add(Entry{Op: Flush, UpTo: len(l.Entries)})
@@ -196,9 +214,9 @@ func (x *proving) logOf(t Tree, printed []byte) *Log {
 // mostKept is how many bytes of files are kept of a failure.
 const mostKept = 64 << 20
 
-// treeOf is what a directory has, or a part of it, where that is too much or can't be read.
+// treeOf is a directory's content, or a part of it, where that is too much or can't be read.
 func treeOf(dir string) Tree {
-	t := Tree{Files: map[string][]byte{}}
+	t := Tree{Files: map[string][]byte{}, Links: map[string]string{}}
 	kept := int64(0)
 	_ = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 		inside, relErr := filepath.Rel(dir, name)
@@ -209,6 +227,9 @@ func treeOf(dir string) Tree {
 		if d.IsDir() {
 			t.Dirs = append(t.Dirs, inside)
 			return nil
+		}
+		if target, err := linkAt(dir, name); err == nil {
+			t.Links[inside] = target
 		}
 		info, err := d.Info()
 		if err != nil || !d.Type().IsRegular() || kept+info.Size() > mostKept {
@@ -257,8 +278,8 @@ func (x *proving) judgeBy(ctx context.Context, before *Checker) Judge {
 	}
 }
 
-// Survey lets the reader of the program say what a directory has. With an error it is what the
-// reader said before, or nothing.
+// Survey lets the reader of the program say what a directory has. With an error it is the reader's
+// earlier output, or nothing.
 func (p Program) Survey(ctx context.Context, dir string) (*Survivors, error) {
 	read := exec.CommandContext(ctx, "sh", "-c", p.Read)
 	read.Dir = dir
@@ -268,7 +289,7 @@ func (p Program) Survey(ctx context.Context, dir string) (*Survivors, error) {
 	}
 	defer g.end()
 	g.take(read)
-	read.WaitDelay = time.Second // for what it has started, and what is killed with it
+	read.WaitDelay = time.Second // for its children, which are killed with it
 	var told bytes.Buffer
 	read.Stderr = &told
 	text, err := read.Output()
@@ -290,8 +311,8 @@ func (p Program) Checker() *Checker {
 	return c
 }
 
-// RunAgain runs the program on what a crash has left, kills it when it has acknowledged something,
-// and judges what it has then. The second result is the first broken promise.
+// RunAgain runs the program on a crash's files, kills it when it has acknowledged something, and
+// judges its files then. The second result is the first broken promise.
 func (p Program) RunAgain(ctx context.Context, dir string, before *Survivors) (Tally, *Violation, error) {
 	c := NewChecker(programTarget, lossOfAck)
 	c.Inherit(before)
@@ -336,7 +357,7 @@ func fullDisk(said string, injected syscall.Errno) error {
 	return nil
 }
 
-// A lived is what is known of one life of a program.
+// A lived is a record of one life of a program.
 type lived struct {
 	acked  bool          // it has acknowledged something
 	ended  bool          // by itself
@@ -376,8 +397,8 @@ func until(after time.Duration) func(int64) bool {
 }
 
 // live starts the program, waits until it has acknowledged something in out, and kills it some time later with all that it
-// has started. A life behind a crash that hangs is no error. What it prints is kept in memory: a file takes all that a
-// pipe would make the program wait for.
+// has started. A life behind a crash that hangs is no error. Its output is kept in memory: a file takes bytes for
+// which a pipe would make the program wait.
 func (x *proving) live(ctx context.Context, dir string, out *os.File, how life) (l lived, err error) {
 	before, err := out.Stat()
 	if err != nil {
@@ -396,11 +417,17 @@ func (x *proving) live(ctx context.Context, dir string, out *os.File, how life) 
 	}
 	defer g.end()
 	g.take(cmd)
+	var keeper *syscallfault.Keeper
+	if x.Start == nil { // what a test starts is its author's, and each process of it would run TestMain once more
+		if keeper, err = syscallfault.Keep(cmd); err != nil {
+			return l, err
+		}
+	}
 	if how.start == nil {
-		how.start = (*exec.Cmd).Start
+		how.start = keeper.Start
 	}
 	if err := how.start(cmd); err != nil {
-		return l, err
+		return l, errors.Join(err, keeper.End())
 	}
 	began := time.Now()
 	ended := make(chan error, 1)
@@ -440,7 +467,11 @@ func (x *proving) live(ctx context.Context, dir string, out *os.File, how life) 
 		case <-tick.C:
 		}
 	}
-	l.stray = g.killAll(cmd.Process.Pid)
+	if keeper == nil {
+		l.stray = g.killAll(cmd.Process.Pid)
+	} else {
+		l.stray = errors.Join(g.kill(), keeper.End())
+	}
 	if !l.ended {
 		select {
 		case <-ended:
@@ -483,12 +514,12 @@ func acknowledges(out *os.File, from int64) bool {
 	return err != nil || bytes.Contains(append([]byte("\n"), text...), []byte("\nack "))
 }
 
-// printedIn is what a program has printed.
+// printedIn is a program's output.
 func printedIn(out *os.File) ([]byte, error) {
 	return io.ReadAll(io.NewSectionReader(out, 0, math.MaxInt64))
 }
 
-// A lastWords keeps the end of what is written to it.
+// A lastWords keeps the end of its input.
 type lastWords struct {
 	mu sync.Mutex
 	b  []byte
@@ -511,7 +542,7 @@ func (w *lastWords) String() string {
 // provingPrefix begins the names of the directories in which programs work or look.
 const provingPrefix = "holdfast-prove-"
 
-// Directory makes a directory for a program, below one for what is kept about it. Its path has no
+// Directory makes a directory for a program, below one for the records about it. Its path has no
 // links, as a supervisor needs it. remove removes both. After a kill -9, [Options.RemoveStale] does.
 func (o Options) Directory() (dir string, remove func() error, err error) {
 	top, err := workdir.Claim(cmp.Or(o.Dir, os.TempDir()), provingPrefix)
@@ -538,13 +569,13 @@ func (o Options) RemoveStale() error {
 // programTarget is all that a program writes.
 var programTarget = []Target{{Path: "the program"}}
 
-// lossOfAck is what may be lost: nothing that was acknowledged, anything else.
+// lossOfAck is the allowed loss: nothing that was acknowledged, anything else.
 var lossOfAck = holdfast.Loss{
 	Process: holdfast.Bound{Bytes: holdfast.Unlimited, Time: holdfast.Unlimited},
 	Power:   holdfast.Bound{Bytes: holdfast.Unlimited, Time: holdfast.Unlimited},
 }
 
-// Acknowledged returns the notes of what a program printed, each of a kind. The last line counts only if it is whole.
+// Acknowledged returns the notes in a program's output, each of a kind. The last line counts only if it is whole.
 func Acknowledged(printed []byte, kind NoteKind) (notes []Note) {
 	for len(printed) > 0 {
 		line, rest, whole := bytes.Cut(printed, []byte("\n"))

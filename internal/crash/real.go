@@ -62,7 +62,7 @@ func (s real) SyncDir() error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// Files returns the bytes of the files of a directory by their names, not of those in directories below.
+// Files returns the bytes of the files of a directory by their names, without directories below.
 func Files(dir string) (all map[string][]byte, err error) {
 	entries, err := os.ReadDir(dir)
 	all = map[string][]byte{}

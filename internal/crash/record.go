@@ -1,10 +1,10 @@
-// Package crash crashes programs that write. It judges what survives by two things only: what was
-// acknowledged, and what the policy may lose ([holdfast.Policy.Loss]).
+// Package crash crashes programs that write. It judges survivors by two things only: the
+// acknowledgements, and the policy's allowed loss ([holdfast.Policy.Loss]).
 //
-// It has one language for all levels. A [Record] is what is written, a [Note] is what the program
-// learnt of it, an [Entry] is what reached the disk. A [Log] has notes and entries in their order.
-// An explorer makes crash states of a log, a [Checker] judges each. A level fills the log, or,
-// where the crash is real, hands over what the crash left.
+// It has one language for all levels. A [Record] is a written record, a [Note] is the program's
+// knowledge of it, an [Entry] is a step that reached the disk. A [Log] has notes and entries in
+// their order. An explorer makes crash states of a log, a [Checker] judges each. A level fills the
+// log, or, where the crash is real, hands over what the crash left.
 //
 // It knows nothing of how holdfast works: a [Workload] writes with it, or with anything else. The caller has
 // the workloads.
@@ -17,7 +17,7 @@ import (
 	"hash/crc32"
 )
 
-// A Record is the header of what a workload writes: one of a stream, or a whole file.
+// A Record is the header of a record that a workload writes: one of a stream, or a whole file.
 //
 // In a file of streams the records of one ID have the numbers 0, 1, 2 and so on. A file that
 // is an object is exactly one record, and N is its version.

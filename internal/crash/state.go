@@ -14,14 +14,14 @@ import (
 type State struct {
 	Crash    Kind
 	Position int
-	Keep     int    // so many pending entries are there, the oldest
+	Keep     int    // the number of pending entries that are there, the oldest
 	Mask     uint64 // of the 64 behind these, which are there too
 	Rest     bool   // all behind those 64 are there
 	Tear     uint64 `json:",omitempty"` // not 0: the entry behind Keep is there in these sectors only
 }
 
-// A disk is what a log's entries below a position have made: the kernel's view, what is on the
-// disk, and what is pending. It only goes forward.
+// A disk is the result of a log's entries below a position: the kernel's view, the stable view, and
+// the pending entries. It only goes forward.
 type disk struct {
 	log      *Log
 	position int
@@ -44,7 +44,7 @@ type named struct {
 	file uint64 // 0: not on the disk
 }
 
-// A file has two views: stable is on the disk, kernel is what programs see.
+// A file has two views: stable is on the disk, programs see kernel.
 type file struct {
 	stable, kernel []byte
 	pending        []int
@@ -123,7 +123,7 @@ func (e *Entry) onto(b []byte) []byte {
 func (d *disk) settle(by *Entry) {
 	rest := d.pending[:0]
 	with := map[uint64]bool{}
-	if by.File != 0 { // a directory's names come with those that they build on, and so does a new file's
+	if by.File != 0 { // a directory's names come with the names that they build on, and so does a new file's
 		before := map[Edit]bool{}
 		for _, i := range slices.Backward(d.pending) {
 			e := &d.log.Entries[i]
@@ -225,7 +225,7 @@ func lookUp(name string, file func(Edit) uint64) uint64 {
 	return at
 }
 
-// strangers counts the files that are no target's: those with a name that begins with a dot.
+// strangers counts the files that are no target's: their names begin with a dot.
 func strangers(names map[Edit]uint64) (n int) {
 	for x := range names {
 		if IsTemporary(x.Name) {
@@ -416,7 +416,7 @@ func (d *disk) content(f *file, s *State) []byte {
 	return d.flat
 }
 
-// Pieces calls fn for what is there of the pending writes in a state, in order.
+// Pieces calls fn for the present parts of the pending writes in a state, in order.
 func (l *Log) Pieces(pending []int, s *State, fn func(offset int64, data []byte)) {
 	for rank, i := range pending {
 		e := &l.Entries[i]
@@ -442,8 +442,8 @@ func (d *disk) states(r *rand.Rand, most int, seen *[]State, fn func(*State)) {
 	d.log.States(d.position, d.pending, r, most, seen, fn)
 }
 
-// States calls fn for crash states before the entry at a position, of those that are pending,
-// up to most, each once. With few pending entries these are all choices of whole ones.
+// States calls fn for crash states of the pending entries before a position, up to most, each once.
+// With few pending entries these are all choices of whole ones.
 func (l *Log) States(position int, pending []int, r *rand.Rand, most int, seen *[]State, fn func(*State)) {
 	n := len(pending)
 	*seen = (*seen)[:0]

@@ -21,11 +21,11 @@ import (
 	"github.com/holdfast-go/holdfast/internal/crash/syscallfault"
 )
 
-// A trace fills a log with what programs do to the files below a directory. It is told of each call before the call is made, and
-// looks at what the thread's call before it has done: so the log has each write, each change of names and each sync in their order.
+// A trace fills a log with programs' changes to the files below a directory. It is told of each call before the call is made, and
+// checks the effect of the thread's call before it: so the log has each write, each change of names and each sync in their order.
 // It reads what is there, so that writes through mapped memory and of io_uring are in it too, when a sync or the end finds them.
 //
-// What it can't see is a sync of io_uring or io_submit: a loss that such a one may have kept is not known. See unseen.
+// It can't see a sync of io_uring or io_submit: a loss that such a one may have kept is not known. See unseen.
 type trace struct {
 	dir     string
 	log     *Log
@@ -40,15 +40,16 @@ type trace struct {
 	effects map[int]effect      // by thread: what its last call does
 	unseen  map[string]bool     // calls whose effect is not known
 	starts  []int               // the entries before which a program was started again
+	ends    bool                // it is about what the end of a process leaves: each note has all that is there then
 	err     error
 }
 
-// An effect is what a call changes.
+// An effect is a call's change.
 type effect struct {
 	names    string // the path of the directory whose names it changes; "." is any
 	file     uint64
 	from, to int64
-	durable  bool // what it writes is on the disk when it returns
+	durable  bool // its bytes are on the disk when it returns
 }
 
 type pin struct {
@@ -67,9 +68,9 @@ const (
 	largest    = 256 << 20
 )
 
-// newTrace begins with what is there, which is on the disk.
+// newTrace begins with the present files, which are on the disk.
 func newTrace(dir string, naming bool, printed func() int64) *trace {
-	t := &trace{dir: dir, log: &Log{Sector: 512, Naming: naming}, printed: printed, numbers: map[uint64]uint64{}, last: Root, names: map[Edit]uint64{},
+	t := &trace{dir: dir, log: &Log{Sector: 512, Naming: naming, Links: map[uint64]string{}}, printed: printed, numbers: map[uint64]uint64{}, last: Root, names: map[Edit]uint64{},
 		open: map[uint64]*os.File{}, effects: map[int]effect{}, unseen: map[string]bool{}}
 	t.disk = newDisk(t.log, nil)
 	if info, err := os.Stat(dir); err == nil {
@@ -106,9 +107,13 @@ func (t *trace) meet(c *syscallfault.Call) {
 	if called {
 		t.look(before)
 	}
-	if printed > t.noted || c.Kind == syscallfault.Sync { // what is acknowledged may be another thread's
+	if printed > t.noted || c.Kind == syscallfault.Sync { // the acknowledged write may be another thread's
 		for _, e := range t.effects {
 			t.look(e)
+		}
+		if printed > t.noted && t.ends { // mapped memory and io_uring make no calls
+			t.scan(".")
+			t.readAll()
 		}
 		t.note(printed)
 	}
@@ -127,7 +132,11 @@ func (t *trace) meet(c *syscallfault.Call) {
 		if flags&(unix.O_CREAT|unix.O_TRUNC) == 0 {
 			return
 		}
-		e = effect{names: t.dirOf(c.Path), file: t.at(c.Path), to: math.MaxInt64}
+		name := c.Path
+		if flags&unix.O_EXCL == 0 || flags&unix.O_CREAT == 0 {
+			name = t.followed(name)
+		}
+		e = effect{names: t.dirOf(name), file: t.at(name), to: math.MaxInt64}
 		if e.file != 0 && flags&unix.O_TRUNC == 0 {
 			return // it is there, and stays as it is
 		}
@@ -140,7 +149,7 @@ func (t *trace) meet(c *syscallfault.Call) {
 	case syscallfault.Link, syscallfault.Make:
 		e.names = t.dirOf(c.Path)
 	case syscallfault.Allocate:
-		if e = (effect{file: t.at(c.Path), to: math.MaxInt64}); c.Name != "truncate" {
+		if e = (effect{file: t.at(t.followed(c.Path)), to: math.MaxInt64}); c.Name != "truncate" {
 			e.file = t.descriptor(c)
 		}
 	}
@@ -230,17 +239,48 @@ func (t *trace) inside(name string) string {
 	return filepath.ToSlash(rest)
 }
 
-func (t *trace) dirOf(name string) string { return path.Dir(t.inside(name)) }
+// dirOf is the directory of a path, as it is below the directory.
+func (t *trace) dirOf(name string) string { return path.Dir(t.inside(t.withoutLinks(name))) }
 
-// at is the number of what a path names, as far as it was seen.
+// withoutLinks is a path whose directories are no symbolic links.
+func (t *trace) withoutLinks(name string) string {
+	if len(t.log.Links) > 0 && name != t.dir {
+		if dir, err := filepath.EvalSymlinks(filepath.Dir(name)); err == nil {
+			return filepath.Join(dir, filepath.Base(name))
+		}
+	}
+	return name
+}
+
+// followed is the path of the file that a call opens by a path: where the path ends in a symbolic link, it is another one.
+func (t *trace) followed(name string) string {
+	const most = 40 // as Linux has it
+	for range most {
+		if len(t.log.Links) == 0 {
+			break
+		}
+		target, err := os.Readlink(name)
+		if err != nil {
+			break
+		}
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(filepath.Dir(t.withoutLinks(name)), target)
+		}
+		name = target
+	}
+	return name
+}
+
+// at is the number of a path's inode, as far as it was seen.
 func (t *trace) at(name string) uint64 {
-	if name = t.inside(name); name == "." {
+	if name = t.inside(t.withoutLinks(name)); name == "." {
 		return Root
 	}
 	return lookUp(name, func(x Edit) uint64 { return t.names[x] })
 }
 
-// pin keeps the inode of what is about to lose its name. So no other file has its number as long as its name is in the log.
+// pin keeps the inode of a file that is about to lose its name. So no other file has its number as long as its name is
+// in the log.
 func (t *trace) pin(name string) {
 	f, err := os.OpenFile(name, unix.O_PATH|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -281,7 +321,7 @@ func (t *trace) look(e effect) {
 	}
 }
 
-// note logs that a program has printed so many bytes.
+// note logs that a program has printed n bytes.
 func (t *trace) note(printed int64) {
 	if printed > t.noted {
 		t.noted = printed
@@ -407,14 +447,20 @@ func (t *trace) scan(dir string) {
 				t.fail(err)
 				continue
 			}
-			if !info.Mode().IsRegular() && !info.IsDir() {
-				if info.Mode()&fs.ModeSymlink != 0 {
-					t.unseen["symlink"] = true
-				}
+			link := info.Mode()&fs.ModeSymlink != 0
+			if !info.Mode().IsRegular() && !info.IsDir() && !link {
 				continue // pipes and sockets keep nothing
 			}
 			x := Edit{Dir: n, Name: e.Name()}
 			file := t.number(info)
+			if link {
+				target, err := linkAt(t.dir, filepath.Join(name, e.Name()))
+				if err != nil {
+					t.fail(err)
+					continue
+				}
+				t.log.Links[file] = target
+			}
 			is[x] = file
 			if info.IsDir() && (deep || t.names[x] != file) {
 				walk(file, filepath.Join(name, e.Name()), deep)
@@ -467,7 +513,7 @@ func (t *trace) renaming() bool {
 	return false
 }
 
-// compareEdits brings new names before those that go away.
+// compareEdits sorts new names before removed ones.
 func compareEdits(a, b Edit) int {
 	return cmp.Or(cmp.Compare(min(b.File, 1), min(a.File, 1)), cmp.Compare(a.File, b.File), cmp.Compare(a.Dir, b.Dir), strings.Compare(a.Name, b.Name))
 }
@@ -504,7 +550,7 @@ func together(edits []Edit, was map[Edit]uint64) (all [][]Edit) {
 // readAll logs what has changed in any file that has a name.
 func (t *trace) readAll() {
 	for _, n := range slices.Compact(slices.Sorted(maps.Values(t.names))) {
-		if n&DirBit == 0 {
+		if _, link := t.log.Links[n]; n&DirBit == 0 && !link {
 			t.read(n, 0, math.MaxInt64)
 		}
 	}
@@ -552,7 +598,7 @@ func (t *trace) sync(c *syscallfault.Call) {
 	t.add(e)
 }
 
-// killed logs what is there when the processes have ended, and what they have printed by then.
+// killed logs the files when the processes have ended, and their output by then.
 func (t *trace) killed() {
 	for _, e := range t.effects {
 		t.look(e)

@@ -13,7 +13,7 @@ import (
 
 // A Workload is a program that writes and says what it knows of it.
 //
-// Run is run again on what a crash has left: it reads that with its System, and goes on.
+// Run is run again on a crash's files: it reads them with its System, and goes on.
 type Workload struct {
 	Name    string
 	About   string
@@ -28,7 +28,7 @@ type Workload struct {
 	// Parts reports whether a call that fails may leave a part of a record, behind which other goroutines write. A reader of
 	// records in a row does not find those: then no write fails behind a short one.
 	Parts func(holdfast.Policy) bool
-	// Attacked says that it is for level hostile, and for no other. InMemory says that of level memory.
+	// Attacked says that it is for level hostile, and for no other. InMemory says the same for level memory.
 	Attacked, InMemory bool
 	// Mounted are paths at which files of another file system are mounted, at level memory. They are there from the start.
 	Mounted []string
@@ -42,11 +42,11 @@ type Workload struct {
 	Tidy bool
 	// Slow is how long a real run pauses between its steps, where it soon has no more to do.
 	Slow time.Duration
-	// Policies are those that it is run under; nil is every one, and without a choice those of the generated cases.
+	// Policies are the policies it is run under; nil is every one, and without a choice the generated cases' policies.
 	Policies []holdfast.Policy
-	// Also is a policy that it is run under in each run where none was chosen, beside those of the generated cases.
+	// Also is a policy that it is run under in each run where none was chosen, beside the generated cases' policies.
 	Also []holdfast.Policy
-	// Shape is that of its records: it is run under the policies that the generated cases have for it. "" is under those of all.
+	// Shape is its records' shape: it is run under the policies that the generated cases have for it. "" is under all of them.
 	Shape policies.Shape
 	// Whole says that it writes whole files, which wait in no memory: of the policies that sync alike one is enough.
 	Whole   bool
@@ -55,7 +55,7 @@ type Workload struct {
 	Run     func(*Run) error
 }
 
-// lossOf is what a workload may lose under a policy.
+// lossOf is a workload's allowed loss under a policy.
 func (w *Workload) lossOf(p holdfast.Policy) holdfast.Loss {
 	if w.Loss != nil {
 		return w.Loss(p)
@@ -87,7 +87,7 @@ type Run struct {
 	Policy  holdfast.Policy
 	Number  int // 0 is the first, 1 goes on after a crash
 	Seed    uint64
-	Records int                // each writer stops after so many, if more than 0
+	Records int                // each writer stops after this number, if more than 0
 	Until   func() bool        // the run goes on while it is false
 	Pause   func(r *rand.Rand) // between records
 	Tell    func(n Note)       // keeps an acknowledgement
@@ -97,7 +97,7 @@ type Run struct {
 // Note keeps an acknowledgement.
 func (r *Run) Note(kind NoteKind, id uint32, n uint64) { r.Tell(Note{Kind: kind, ID: id, N: n}) }
 
-// More reports whether a writer that has made so many records makes another.
+// More reports whether a writer that has made n records makes another.
 func (r *Run) More(made int) bool {
 	return (r.Records == 0 || made < r.Records) && (r.Until == nil || !r.Until())
 }

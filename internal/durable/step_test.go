@@ -312,7 +312,7 @@ func (b *stepBatch) run(report func(part []*stepFile)) {
 	b.step.Close(func(fd int) { b.disk.Close(fd) })
 }
 
-// A stepWay is how the disk lets bytes be synced, and what the second batch does.
+// A stepWay combines the disk's ways to sync with the second batch's outcome.
 type stepWay struct {
 	name  string
 	setUp func(*fault.Disk)
@@ -453,10 +453,11 @@ func explains(c fault.DiskCall, f *stepFile, way stepWay) bool {
 }
 
 // TestStepReportsNothingDurableThatAPowerCutLoses fails and delays each call of two steps in the same
-// directories, the one and the other at each place. What is reported durable survives each power cut.
+// directories, the one and the other at each place. Bytes reported durable survive each power cut.
 // A replaced file is always old or new. A file fails only if a call of its own, of its directory or
 // of its file system did.
 func TestStepReportsNothingDurableThatAPowerCutLoses(t *testing.T) {
+	isolate.Once(t, isolate.Ordinary)
 	for _, way := range stepWays {
 		for _, behind := range []int{0, 30, 60} {
 			if testing.Short() && behind == 0 && way.after == 0 {

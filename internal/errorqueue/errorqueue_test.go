@@ -22,7 +22,7 @@ func TestEachIsCalledOnceAndInOrder(t *testing.T) {
 				t.Error("two calls at a time")
 			}
 			if n < 100 {
-				q.Add(n + 100) // what a call fails at comes after it, and not within
+				q.Add(n + 100) // a call's failure comes after it, and not within
 			}
 			got = append(got, n)
 			time.Sleep(time.Second) // for another call to begin
@@ -34,7 +34,7 @@ func TestEachIsCalledOnceAndInOrder(t *testing.T) {
 		time.Sleep(time.Minute)
 		q.Add(50)
 		time.Sleep(time.Minute)
-		synctest.Wait() // what the calls have done is seen from here on
+		synctest.Wait() // the calls' effects are visible from here on
 		slices.Sort(got[:20])
 		want := []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 50, 150}
 		if !slices.Equal(got, want) {

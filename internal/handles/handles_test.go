@@ -21,7 +21,7 @@ import (
 type tallyDisk struct {
 	sys.Disk
 	mu     sync.Mutex
-	open   map[int]string // what is open, by the last element of its path
+	open   map[int]string // open files, by the last element of the path
 	most   int            // at any time
 	closed []string       // in order
 	hold   chan struct{}  // if not nil, OpenDir waits for it before it returns
@@ -370,7 +370,7 @@ func TestAHandleIsDroppedOnce(t *testing.T) {
 	}
 }
 
-// What a use costs must not grow with the number of those that are kept.
+// A use's cost must not grow with the number of kept handles.
 func BenchmarkHandle(b *testing.B) {
 	for _, kept := range []int{10, 100_000} {
 		b.Run(fmt.Sprintf("kept=%d", kept), func(b *testing.B) {

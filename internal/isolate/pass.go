@@ -16,7 +16,7 @@ const (
 func Pass() string { return os.Getenv("HOLDFAST_PASS") }
 
 // Once skips a test in these passes, or in all that run the tests again where none is named: it
-// starts the goroutines that other tests start, and asks the kernel for what they ask for.
+// starts the same goroutines and makes the same system calls as other tests.
 func Once(t testing.TB, passes ...string) {
 	t.Helper()
 	if pass := Pass(); pass != "" && (len(passes) == 0 || slices.Contains(passes, pass)) {

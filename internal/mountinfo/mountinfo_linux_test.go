@@ -88,7 +88,7 @@ func TestReadKeepsACommaInAnOption(t *testing.T) {
 		}
 		return unix.Mount("overlay", point, "overlay", 0, "lowerdir="+ground+"/lower,upperdir="+ground+`/up\, per,workdir=`+ground+"/work")
 	})
-	// The first backslash is what overlay was given.
+	// overlay was given the first backslash.
 	if want := "upperdir=" + filepath.Dir(m.Point) + `/up\, per`; !slices.Contains(m.Super, want) {
 		t.Errorf("no %q in %q", want, m.Super)
 	}

@@ -12,7 +12,7 @@ func limited(byTime, byBytes bool) string {
 	return map[[2]bool]string{{false, false}: "none", {true, false}: "time", {false, true}: "bytes", {true, true}: "both"}[[2]bool{byTime, byBytes}]
 }
 
-// TestEveryPairOccurs names the choices of each case by what its policy says, and looks for each pair.
+// TestEveryPairOccurs derives the choices of each case from its policy, and looks for each pair.
 func TestEveryPairOccurs(t *testing.T) {
 	cases := Pairs()
 	met := map[[2]string]bool{}

@@ -196,7 +196,7 @@ func TestOneAttemptMakesNoPauseAndKeepsTheCause(t *testing.T) {
 		if calls != 1 || err != syscall.ENOSPC || tr.Attempts() != 1 || time.Since(begin) != 0 {
 			t.Errorf("%d calls, %v, %d attempts, %v", calls, err, tr.Attempts(), time.Since(begin))
 		}
-		// What costs nobody a pause is no retry.
+		// A try without a pause is no retry.
 		calls, err = made(t.Context(), &tr, OpOpen, syscall.EINTR, syscall.EINTR)
 		if calls != 3 || err != nil || tr.Attempts() != 1 {
 			t.Errorf("interrupted: %d calls, %v, %d attempts", calls, err, tr.Attempts())

@@ -73,7 +73,7 @@ func TestRetryTableSaysWhatIsDone(t *testing.T) {
 	}
 }
 
-// holdRow compares the cells of a row with what is done.
+// holdRow compares the cells of a row with the code's behaviour.
 func holdRow(t *testing.T, errno syscall.Errno, cells []string) {
 	t.Helper()
 	for i, ops := range retryColumns {

@@ -70,8 +70,8 @@ func TestInterruptedCloseIsOver(t *testing.T) {
 	})
 }
 
-// TestDiskOpensWithoutWaiting looks at how a file was opened: with what a pipe that no process
-// reads would be waited for without.
+// TestDiskOpensWithoutWaiting looks at how a file was opened: with O_NONBLOCK, without which a pipe
+// that no process reads would block.
 func TestDiskOpensWithoutWaiting(t *testing.T) {
 	dir := openDir(t, t.TempDir())
 	fd := openFile(t, dir, "file", os.O_WRONLY|os.O_CREATE, 0o666)

@@ -206,7 +206,7 @@ func kernelTellsMounts() bool {
 	return unix.Statx(unix.AT_FDCWD, "/", 0, 0, &s) == nil && s.Attributes_mask&unix.STATX_ATTR_MOUNT_ROOT != 0
 }
 
-// TestAFileInMemoryIsNotSharedFaster is of a device that is anonymous, as those of btrfs.
+// TestAFileInMemoryIsNotSharedFaster is about an anonymous device, as btrfs has.
 func TestAFileInMemoryIsNotSharedFaster(t *testing.T) {
 	fd, err := unix.MemfdCreate("file", unix.MFD_CLOEXEC)
 	if err != nil {
@@ -242,7 +242,7 @@ func TestStatLeavesTimesCoarse(t *testing.T) {
 		if is.ModTime().Before(before) {
 			return
 		}
-		if _, err := f.WriteString("x"); err != nil { // what Stat asked is answered
+		if _, err := f.WriteString("x"); err != nil { // Stat's question is answered
 			t.Fatal(err)
 		}
 	}

@@ -258,8 +258,8 @@ func TestDescriptorLimitIsKnownOnUnix(t *testing.T) {
 	}
 }
 
-// TestTimesAreSetAndRead to the second, which all file systems keep, and the time of the
-// last access apart from that of the last write.
+// TestTimesAreSetAndRead to the second, which all file systems keep, and the time of the last
+// access apart from the time of the last write.
 func TestTimesAreSetAndRead(t *testing.T) {
 	switch runtime.GOOS {
 	case "linux", "darwin", "windows":

@@ -41,8 +41,8 @@ func (d Disk) SyncAll(fd int) error {
 
 // SyncsAll reports whether SyncAll keeps its promise on fd's file system. That is known for the
 // file systems below, on Linux 5.17 and later. Since 5.8 syncfs(2) reports failed writes of files
-// closed meanwhile (s_wb_err in struct super_block); before 5.17 it lost the error of sync_fs. Of
-// these file systems only f2fs notices that in the fsync of a clean directory.
+// closed meanwhile (s_wb_err in struct super_block); before 5.17 it lost the error of sync_fs.
+// Among these file systems only f2fs notices that in the fsync of a clean directory.
 func (Disk) SyncsAll(fd int) bool {
 	var s unix.Statfs_t
 	if !syncfsReports() || unix.Fstatfs(fd, &s) != nil {

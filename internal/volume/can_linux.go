@@ -80,7 +80,7 @@ func (k Kind) canOn(h host) error {
 	return missing
 }
 
-// programs returns those that make and check it.
+// programs returns the programs that make and check it.
 func (k Kind) programs() []string {
 	var all []string
 	if k.Program != "" {

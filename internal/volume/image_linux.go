@@ -63,7 +63,7 @@ func (k Kind) makeImage(ctx context.Context, image string, size int64) error {
 }
 
 // CheckImage lets the file system's own program check an image that is not mounted.
-// What the program finds is a [*DamageError].
+// The program's findings are a [*DamageError].
 func (k Kind) CheckImage(ctx context.Context, image string) error {
 	if k.Check == nil {
 		return nil
@@ -82,7 +82,7 @@ func progress() *regexp.Regexp {
 		`Cannot get host filesystem geometry|Repair may fail if there is a sector size|the image and the host filesystem|$)`)
 }
 
-// findings returns the first few lines of what a check found.
+// findings returns the first few lines of a check's findings.
 func findings(output string) string {
 	const most = 4
 	var found []string

@@ -100,11 +100,11 @@ func names(kinds []Kind) []string {
 	return all
 }
 
-// SizeFor returns how many bytes an image needs to hold so many files with so many bytes
-// in all. It counts journals, tables, a copy of the metadata and free space: a file
-// system that is nearly full is slow. It is never less than Least.
+// SizeFor returns how many bytes an image needs for a number of files with a number of bytes in
+// all. It counts journals, tables, a copy of the metadata and free space: a file system that is
+// nearly full is slow. It is never less than Least.
 func (k Kind) SizeFor(data, files int64) int64 {
-	const journals = 256 * mebibyte // mke2fs gives 64 GiB so much, mkfs.xfs 64 MiB
+	const journals = 256 * mebibyte // for 64 GiB, by mke2fs; mkfs.xfs takes 64 MiB
 	const entry = 8 << 10           // a file's last block, its inode, its name
 	if k.Type == "tmpfs" {
 		return max(k.Least, roundUp(data+files*entry))

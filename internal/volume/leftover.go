@@ -9,5 +9,5 @@ type Leftover struct {
 	Process int       // its number
 	Made    time.Time // when it made the volume
 	Mounted bool
-	Bytes   int64 // what its image takes
+	Bytes   int64 // its image's size
 }

@@ -123,7 +123,7 @@ func inspect(directory string, until time.Time) (*remains, error) {
 	return r, nil
 }
 
-// look fills in what the marker says, once it is locked.
+// look fills in the marker's fields, once it is locked.
 func (r *remains) look(until time.Time) (err error) {
 	if err := onlyOurs(r.dir); err != nil {
 		return err
@@ -219,8 +219,8 @@ func onlyOurs(dir *workdir.Dir) error {
 	return nil
 }
 
-// removeLeftovers removes what it can in parent and returns the directories. What is
-// in use or can't be unmounted stays, and does not prevent a new volume.
+// removeLeftovers removes what it can in parent and returns the directories. A volume that is in
+// use or can't be unmounted stays, and does not prevent a new volume.
 func removeLeftovers(parent string) []string {
 	dirs, _ := dirsIn(parent)
 	var removed []string
@@ -235,10 +235,10 @@ func removeLeftovers(parent string) []string {
 
 // RemoveLeftover unmounts and removes what is left of a volume in a directory. It
 // touches nothing unless all of it proves to be of a volume that no process uses any
-// more. The proof is the directory's owner and name, a marker with a free lock, what is
-// in it, and what is mounted there. If its process lives, the error is [ErrAlive]. If a
-// process has a file open there, the error names that process. If the directory is not
-// this user's alone, the error is an [workdir.ForeignError].
+// more. The proof is the directory's owner and name, a marker with a free lock, its files, and its
+// mounts. If its process lives, the error is [ErrAlive]. If a process has a file open there, the
+// error names that process. If the directory is not this user's alone, the error is an
+// [workdir.ForeignError].
 func RemoveLeftover(dir string) error {
 	parent, err := resolved(filepath.Dir(dir))
 	if err != nil {
@@ -268,7 +268,7 @@ func removeAll(dir *workdir.Dir) error {
 	if err := detach(dir); err != nil {
 		return err
 	}
-	// The images, and what a guest's kernel had there. If that kernel lives, its working
+	// The images, and the files of a guest's kernel. If that kernel lives, its working
 	// directory is there.
 	entries, err := dir.Entries()
 	if err != nil {

@@ -31,7 +31,7 @@ const killedMaker = "HOLDFAST_TEST_KILLED_MAKER"
 var steps = []string{"directory", "marker", "mkfs", "loop", "mount"}
 
 // TestNextStartRemovesWhatAKilledProcessLeft kills a process with SIGKILL after each
-// step of making a volume, and looks at what is there after the next start.
+// step of making a volume, and checks the directory after the next start.
 func TestNextStartRemovesWhatAKilledProcessLeft(t *testing.T) {
 	if what, ok := os.LookupEnv(killedMaker); ok {
 		fmt.Fprintln(os.Stderr, makeUntilKilled(what))

@@ -27,7 +27,7 @@ const attackRounds, fewRounds = 200, 20
 // it was about to start.
 const deadText = `{"kind":"ext4","process":4194300,"started":1,"boot":"x"}`
 
-// plantVictim makes a directory of root with what a volume's would have, and more.
+// plantVictim makes a directory of root with a volume's files, and more.
 func plantVictim(t *testing.T) string {
 	t.Helper()
 	victim := plant(t, t.TempDir(), "victim", map[string]string{markerName: deadText, imageName: "mine", "notes": "mine"})
@@ -52,8 +52,8 @@ func below(t *testing.T, dir string) string {
 	return strings.Join(all, " ")
 }
 
-// A ruse is what a stranger plants for root to remove, and by whose opening it is
-// exchanged for a link to the victim.
+// A ruse is a stranger's bait for root to remove, and the opening at which it is exchanged for a
+// link to the victim.
 type ruse struct {
 	name     string
 	plant    func(dir, victim string) error
@@ -145,8 +145,8 @@ func (r ruse) attack(t *testing.T, parent, victim string, number uint32) (exchan
 	return exchanged
 }
 
-// TestLocksOfDeadProcessesAreWaitedForOnceForAll has directories of this user that are locked,
-// as by what a killed process was about to start, in fake time.
+// TestLocksOfDeadProcessesAreWaitedForOnceForAll has directories of this user that are locked, as
+// by the child of a killed process, in fake time.
 func TestLocksOfDeadProcessesAreWaitedForOnceForAll(t *testing.T) {
 	parent := t.TempDir()
 	for n := range uint32(8) {

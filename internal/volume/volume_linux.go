@@ -199,7 +199,7 @@ func (v *Volume) Remount(ctx context.Context) error {
 }
 
 // gone waits until the file system has left the memory: only then is its device free
-// for an exclusive user. See ended for what may prevent it.
+// for an exclusive user. See ended for the obstacles.
 func (v *Volume) gone(patience time.Duration, using string) error {
 	err := patiently(func() error {
 		fd, err := unix.Open(v.Device, unix.O_RDONLY|unix.O_EXCL|unix.O_CLOEXEC, 0)
@@ -228,7 +228,7 @@ func (v *Volume) evict(device *os.File) error {
 }
 
 // Close unmounts it, lets the file system's own program check it, and removes all of
-// it. What the check has found is a [*DamageError], as is a file system that was
+// it. A finding of the check is a [*DamageError], as is a file system that was
 // stopped (FS_IOC_SHUTDOWN) and not remounted since. If it can't be unmounted, or is
 // mounted in another mount namespace too, the error names the processes that use it.
 // Then the directory stays, and Close may be called again. Once all is removed, Close

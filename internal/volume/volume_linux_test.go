@@ -135,7 +135,7 @@ func remount(t *testing.T, v *Volume) {
 	}
 }
 
-// isMounted checks that it is mounted as its kind says, by what the kernel reports.
+// isMounted checks in the kernel's report that it is mounted as its kind.
 func isMounted(t *testing.T, v *Volume) {
 	t.Helper()
 	k := v.Kind()

@@ -26,7 +26,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/run"
 )
 
-// A consultation is what the flags of advise say.
+// A consultation holds the flags of advise.
 type consultation struct {
 	where   run.Where
 	file    string // of the results
@@ -230,8 +230,7 @@ func (c *consultation) check(cmd *cobra.Command, args []string) (err error) {
 	return cli.IsFree("-o", c.file)
 }
 
-// load is what the records are like; of the results it is what they hold, unless
-// it was given.
+// load is the requested workload, or the one in the results.
 func (c *consultation) load() advise.Load {
 	l := advise.Load{RecordBytes: int64(c.record), Writers: c.writers}
 	if l.RecordBytes == 0 {
@@ -288,7 +287,7 @@ func (c *consultation) decided(of result.Run) bool {
 	return err == nil && r.Clear()
 }
 
-// choice is what has to be measured for the need.
+// choice is the measurement for the need.
 func (c *consultation) choice() (study.Choice, error) {
 	l := c.load()
 	if l.RecordBytes == 0 {

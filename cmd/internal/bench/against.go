@@ -34,9 +34,9 @@ const (
 	againstTime  = time.Minute
 	againstPairs = 20
 
-	// In a pair each of the two processes runs a cell so often, and the least trial counts. What others
-	// do only adds time, and on a busy machine some of many short trials are spared. Cells of long trials, at a
-	// rate, run once.
+	// In a pair each of the two processes runs a cell this number of times, and the least trial counts. Other
+	// processes only add time, and on a busy machine some of many short trials are spared. Cells of long trials, at
+	// a rate, run once.
 	againstTurns = 15
 	shortTurn    = 5 * time.Millisecond
 	longTurn     = 300 * time.Millisecond
@@ -146,7 +146,7 @@ func (a *alternation) prepare(cmd *cobra.Command, dir string, c study.Choice, ve
 	if len(c.Writers) == 0 {
 		c.Writers = []int{1}
 	}
-	// A third of the time is for each of the two, and one for what is beside the trials.
+	// A third of the time is for each of the two, and one for the rest of the run.
 	c.Rounds, c.Budget = againstTurns*cmp.Or(c.Rounds, againstPairs), cmp.Or(c.Budget, againstTime)/3
 	s := run.New(cmd.ErrOrStderr(), a.ground, dir, "")
 	matrix, plan, err := s.Calibrate(cmd.Context(), sweep.Policy(), c)

@@ -57,7 +57,7 @@ func measured(t *testing.T, c study.Choice, policies ...string) figure.Figures {
 	return f
 }
 
-// row returns that of a policy in a group.
+// row returns a policy's row in a group.
 func row(t *testing.T, g figure.Group, policy string) figure.Row {
 	t.Helper()
 	i := slices.IndexFunc(g.Rows, func(r figure.Row) bool { return r.Cell.Policy.String() == policy })
@@ -108,8 +108,8 @@ func TestPeriodOfAnHourCostsNothing(t *testing.T) {
 	}, "buffer=64KiB,sync=never", "buffer=64KiB,sync=1h")
 }
 
-// TestShortPeriodFallsDue: at least three times in each paced trial, and what was not yet
-// durable was nearly as old as the period.
+// TestShortPeriodFallsDue: at least three times in each paced trial, and the bytes not yet durable
+// were nearly as old as the period.
 func TestShortPeriodFallsDue(t *testing.T) {
 	t.Parallel()
 	onceOfThree(t, study.Choice{Rounds: 2, Budget: 20 * time.Second}, func(f figure.Figures) string {

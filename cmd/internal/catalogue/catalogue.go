@@ -25,9 +25,11 @@ var workloads = sync.OnceValue(func() []*crash.Workload {
 		},
 		controls(),
 		[]*crash.Workload{
+			batches(),
 			copying("copy-atomic", "filecopy.File, atomic", 1, 300<<10, filecopy.Options{Atomic: true}),
 			copying("copy-tree", "filecopy.All of 6 files", 6, 60<<10, filecopy.Options{}),
 			copying("copy-resume", "filecopy.File of 8 MiB, which goes on after a kill", 1, 8<<20, filecopy.Options{Resume: true, Method: filecopy.ReadWrite}),
+			pendingFiles(),
 			replaceEach(),
 			appendReplaced(),
 			rotated(),
@@ -57,8 +59,8 @@ func With(chosen ...*crash.Workload) []*crash.Workload {
 // Find returns the workload of a name, or nil.
 func Find(name string) *crash.Workload { return crash.Find(workloads(), name) }
 
-// onlyAcknowledged is the loss of a workload that keeps nothing in memory when a call returns. What a power cut
-// may take is said by what the workload acknowledges as durable.
+// onlyAcknowledged is the loss of a workload that keeps nothing in memory when a call returns. The records that
+// the workload acknowledges as durable bound a power cut's loss.
 func onlyAcknowledged(holdfast.Policy) holdfast.Loss {
 	return holdfast.Loss{Power: holdfast.Bound{Bytes: holdfast.Unlimited, Time: holdfast.Unlimited}}
 }

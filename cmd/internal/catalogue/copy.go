@@ -62,7 +62,7 @@ func zeroPart(r *crash.Run) error {
 	return nil
 }
 
-// copies makes sources of a new version and copies them, again and again. It first copies those
+// copies makes sources of a new version and copies them, again and again. It first copies the files
 // that the run before has left.
 func copies(r *crash.Run, count, size int, o filecopy.Options) error {
 	if err := errors.Join(os.MkdirAll(r.Path("from"), 0o777), os.MkdirAll(r.Path("to"), 0o777), r.SyncDir()); err != nil {

@@ -60,7 +60,7 @@ func (f wrapped) Close() error {
 	return f.File.Close()
 }
 
-// altering plants a bug in what a disk's calls do.
+// altering plants a bug in a disk's calls.
 func altering(alter func(*crash.Entry) bool) func(*crash.Recorder) {
 	return func(d *crash.Recorder) { d.Alter = alter }
 }
@@ -251,7 +251,7 @@ func (u uncut) Append(path string, _ int64) (holdfast.File, error) {
 	return u.System.Append(path, int64(len(data)))
 }
 
-// TestPlantedBugsAreFound is what the checker's word is worth. docs/prove.md lists the bugs.
+// TestPlantedBugsAreFound shows that the checker finds bugs. docs/prove.md lists them.
 func TestPlantedBugsAreFound(t *testing.T) {
 	if isolate.RaceEnabled {
 		t.Skip("some of the bugs are data races")

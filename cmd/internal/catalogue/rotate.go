@@ -73,7 +73,7 @@ func onLog(r *crash.Run) error {
 					errs[id] = durable(s)
 				}
 			}
-			if !never && r.Policy != closeAlone[0] { // a sync that no call waited for may have failed, or that of another goroutine
+			if !never && r.Policy != closeAlone[0] { // a sync that no call waited for may have failed, or another goroutine's
 				errs[id] = errors.Join(errs[id], durable(s))
 			}
 		})
@@ -87,9 +87,9 @@ func onLog(r *crash.Run) error {
 	return nil
 }
 
-// gatherLog returns the records of a log and its backups in some directories, the oldest first. What is
-// behind a record that is missing is lost, as in one file behind a torn one, until it is written
-// again. The records of several directories are in the order of their numbers.
+// gatherLog returns the records of a log and its backups in some directories, the oldest first. Records
+// behind a missing one are lost, as in one file behind a torn one, until they are written again. The
+// records of several directories are in the order of their numbers.
 func gatherLog(dirs ...map[string][]byte) (all []byte) {
 	type line struct {
 		crash.Record
@@ -141,6 +141,6 @@ func unpacked(files map[string][]byte, name string) []byte {
 	if err != nil {
 		return nil
 	}
-	data, _ := io.ReadAll(z) // what can't be read is lost
+	data, _ := io.ReadAll(z) // unreadable records are lost
 	return data
 }

@@ -75,11 +75,13 @@ var closeAlone = []holdfast.Policy{holdfast.Periodic(time.Second)}
 
 // useLog opens the log, and appends to it.
 func useLog(r *crash.Run, made, targets int) (_ int, err error) {
-	l, _, err := wal.Open(r.Path("log"), wal.Options{Policy: r.Policy, SegmentSize: 8 * holdfast.KiB, Perm: 0o600})
+	random := r.Random(uint32(made))
+	size := []holdfast.Size{8, 8, 8, 8, 8, 8, 64, 128}[random.IntN(8)] * holdfast.KiB // the head stays as it is, and the next ones have it
+	l, _, err := wal.Open(r.Path("log"), wal.Options{Policy: r.Policy, SegmentSize: size, Perm: 0o600})
 	if err != nil {
 		return made, err
 	}
-	closed, waits := func() {}, r.Random(uint32(made)).IntN(3) > 0 || r.Policy.Sync.Mode == holdfast.SyncNever
+	closed, waits := func() {}, random.IntN(3) > 0 || r.Policy.Sync.Mode == holdfast.SyncNever
 	defer func() {
 		if err = errors.Join(err, l.Close()); err == nil {
 			closed()
@@ -115,7 +117,7 @@ func useLog(r *crash.Run, made, targets int) (_ int, err error) {
 	if !waits {
 		return made, nil
 	}
-	// What no target has is removed again: the next Open must not find it.
+	// Records that no target has are removed again: the next Open must not find them.
 	last, err := l.Append(crash.Record{ID: uint32(targets)}.Append(nil))
 	if err == nil {
 		err = l.TruncateAfter(last - 1)

@@ -43,8 +43,8 @@ func whole(name string, mode files.Mode, dirs bool) *crash.Workload {
 	}
 }
 
-// many is WriteAll of batches of any size over many directories. A run may leave the temporaries of a crash: it removes those of the
-// directories that it writes in.
+// many is WriteAll of batches of any size over many directories. A run may leave the temporaries of a crash: it removes the ones in
+// the directories that it writes in.
 func many() *crash.Workload {
 	const most, perDir = 96, 12
 	path := func(id uint32) string { return fmt.Sprintf("m%d/w%d", id/perDir, id) }

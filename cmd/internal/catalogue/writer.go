@@ -87,7 +87,7 @@ func create() *crash.Workload {
 		},
 		Loss: func(holdfast.Policy) holdfast.Loss {
 			none := holdfast.Bound{Bytes: holdfast.Unlimited, Time: holdfast.Unlimited}
-			return holdfast.Loss{Process: none, Power: none} // but for what is acknowledged
+			return holdfast.Loss{Process: none, Power: none} // but for acknowledged records
 		},
 		Run: func(r *crash.Run) error {
 			for id := range uint32(paths) {
@@ -204,7 +204,7 @@ func awaitDue(r *crash.Run, w *holdfast.Writer, streams []*stream) {
 		if w.Flushed() >= flushed && w.Durable() >= durable || idle == patience {
 			for _, s := range streams {
 				first := s.next - uint64(len(s.ends))
-				if !r.Policy.Sync.Waits() { // else what was accepted is durable, and what was enqueued is not accepted
+				if !r.Policy.Sync.Waits() { // else accepted records are durable, and enqueued ones are not accepted
 					r.Note(crash.Flushed, s.id, first+uint64(below(s.ends, flushed)))
 				}
 				r.Note(crash.Durable, s.id, first+uint64(below(s.ends, durable)))

@@ -92,7 +92,7 @@ func series(l figure.Load) string {
 	return name
 }
 
-// arms draws those of a study, below a heading for each group.
+// arms draws a study's arms, below a heading for each group.
 func arms(f figure.Figures) []chart.Dots {
 	d := chart.Dots{Title: "time of a record, by arm", Scale: study.Duration, Series: []string{"median, and its 95 % interval"}}
 	for _, g := range f.Groups {

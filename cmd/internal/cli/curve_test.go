@@ -25,7 +25,7 @@ func sample(t *testing.T) result.Run {
 	return run
 }
 
-// lines are those of a picture that have a dot, by what stands before it.
+// lines are a picture's lines that have a dot, by the text before it.
 func lines(t *testing.T, run result.Run) (title string, rows map[string]int) {
 	t.Helper()
 	text, err := curves(run, 80)

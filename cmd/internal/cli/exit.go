@@ -18,7 +18,8 @@ const (
 	ExitUsage       = 2
 	ExitCannot      = 3   // the measurement was not possible
 	ExitNotKnown    = 4   // the measurement does not decide a stated need
-	ExitInterrupted = 130 // by SIGINT, or because standard output has no reader any more
+	ExitInterrupted = 130 // by SIGINT
+	ExitUnread      = 141 // standard output has no reader any more: as a shell reports a process that SIGPIPE ended
 	ExitBySignal    = 128 // plus the number of another signal: 143 is SIGTERM, 129 SIGHUP
 )
 
@@ -54,7 +55,7 @@ func Report(stderr io.Writer, err error) int {
 	case err == nil:
 		return ExitOK
 	case errors.Is(err, syscall.EPIPE):
-		return ExitInterrupted
+		return ExitUnread
 	}
 	stderr = &output{Writer: Bare(stderr)}
 	name := "holdfast: "

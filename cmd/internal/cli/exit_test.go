@@ -20,7 +20,7 @@ func TestTellMapsErrorsToExitCodes(t *testing.T) {
 	check(nil, ExitOK, "")
 	check(errors.New("no"), ExitCannot, "holdfast: no\n")
 	check(Misuse("do so", "not %d", 1), ExitUsage, "holdfast: not 1\nhint: do so\n")
-	check(fmt.Errorf("write: %w", syscall.EPIPE), ExitInterrupted, "")
+	check(fmt.Errorf("write: %w", syscall.EPIPE), ExitUnread, "")
 	check(errors.Join(&Refusal{ExitNotMet, errors.New("lost"), ""}), ExitNotMet, "holdfast: lost\n")
 }
 

@@ -132,6 +132,23 @@ func (h *HeldDir) Undo() error {
 	return err
 }
 
+// IsPage returns an error if browsers would not open a file of this name as a page. An empty name means no file.
+func IsPage(path string) error {
+	instead, ok := map[string]string{
+		".csv":  "add --export csv, or name it .html",
+		".json": "add --export json, or name it .html",
+		".md":   "add --export markdown, or name it .html",
+		".txt":  "redirect the output for text, or name it .html",
+		".pdf":  "name it .html; a browser prints the page as PDF",
+		".png":  "name it .html; the page saves its pictures as PNG and SVG",
+		".svg":  "name it .html; the page saves its pictures as PNG and SVG",
+	}[filepath.Ext(path)]
+	if ok {
+		return Misuse(instead, "-o %s: it would be a page of HTML", path)
+	}
+	return nil
+}
+
 // IsFree returns an error if the file that a flag names exists or can't be made. An empty name
 // means no file, and - stdout.
 func IsFree(flag, path string) error {

@@ -10,6 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/humanize"
 )
 
 // A FlagValue is a pflag.Value with a parser.
@@ -98,6 +101,24 @@ func ParseSeed(text string) (uint64, error) {
 	return n, nil
 }
 
+// ParsePolicy is [holdfast.ParsePolicy] that knows what a misspelt name was likely meant to be, and a mode that stands alone.
+func ParsePolicy(text string) (holdfast.Policy, error) {
+	p, err := holdfast.ParsePolicy(text)
+	if err == nil || strings.ContainsAny(text, "=,") {
+		return p, err
+	}
+	switch text {
+	case "buffer", "flush", "sync": // a field without its value
+		return p, err
+	case "never", "close", "group", "each":
+		return p, fmt.Errorf("%q is not a policy; did you mean buffer=64KiB,sync=%s?", text, text)
+	}
+	if near := humanize.Near(text, []string{"unbuffered", "durable", "eachdurable", "buffered=64KiB", "periodic=1s"}); near != "" {
+		return p, fmt.Errorf("%q is not a policy; did you mean %s?", text, near)
+	}
+	return p, err
+}
+
 // ParseShare returns a parser of percentages: 5% or 0.05.
 func ParseShare(noun string) func(string) (float64, error) {
 	return func(text string) (float64, error) {
@@ -109,7 +130,7 @@ func ParseShare(noun string) func(string) (float64, error) {
 		if isPercent {
 			x /= 100
 		} else if x > 1 && x <= 100 {
-			return 0, fmt.Errorf("a %s of %s is more than everything; did you mean %[2]s%%?", noun, text)
+			return 0, fmt.Errorf("a %s of %s is %g%%, and 100%% is the most; did you mean %[2]s%%?", noun, text, 100*x)
 		}
 		if !(x >= minShare && x <= 1) {
 			return 0, fmt.Errorf("a %s of %s is not possible; use 0.1%% to 100%%", noun, text)

@@ -43,7 +43,7 @@ func Exits(meanings map[int]string) map[string]string {
 func exits(cmd *cobra.Command) map[int]string {
 	all := map[int]string{
 		ExitOK: "done", ExitUsage: "wrong input: nothing was done", ExitCannot: "it could not be done",
-		ExitInterrupted: "interrupted (143 by SIGTERM, 129 by SIGHUP)",
+		ExitInterrupted: "interrupted (143 by SIGTERM, 129 by SIGHUP; 141 where nobody reads the output)",
 	}
 	for key, meaning := range cmd.Annotations {
 		if code, ok := strings.CutPrefix(key, exitKey); ok {

@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
-// drawnLines are what was written over each other on a terminal. What is written there
-// may be read some moments later, and in pieces.
+// drawnLines are lines written over each other on a terminal. They may be read some moments later,
+// and in pieces.
 func drawnLines(t *testing.T, controller, terminal *os.File) []string {
 	t.Helper()
 	const last = "that is all"

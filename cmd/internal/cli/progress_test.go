@@ -21,7 +21,7 @@ func TestQuietProgressReportsFailuresAlone(t *testing.T) {
 		p.Failure(errors.New("failed"), "failed")
 	}
 	for range 2 {
-		p.Failure(fmt.Errorf("sync: %w", syscall.EROFS), "read-only") // what the others were lost with
+		p.Failure(fmt.Errorf("sync: %w", syscall.EROFS), "read-only") // the error that lost the others
 	}
 	p.End()
 	if got, want := stderr.String(), strings.Repeat("holdfast: failed\n", MostFailures)+"holdfast: further failures are counted\nholdfast: read-only\n"; got != want {

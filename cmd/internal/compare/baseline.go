@@ -45,7 +45,7 @@ func (b *Baseline) AddFlags(f *pflag.FlagSet) {
 	cli.InGroup(f, "Before and after", "save-baseline", "baseline", "against", "threshold", "baseline-dir")
 }
 
-// AddSaveFlags adds those that keep a run, and compare it with none.
+// AddSaveFlags adds the flags that keep a run, and compare it with none.
 func (b *Baseline) AddSaveFlags(f *pflag.FlagSet) {
 	b.saveFlag(f)
 	b.dirFlag(f)

@@ -80,6 +80,11 @@ func twoResults(_ *cobra.Command, args []string) error {
 }
 
 func (c *comparison) run(cmd *cobra.Command, nameA, nameB string) error {
+	if c.format == "" {
+		if err := cli.IsPage(c.output); err != nil {
+			return err
+		}
+	}
 	a, err := readSide(cmd, nameA, c.dir, 0)
 	if err != nil {
 		return err

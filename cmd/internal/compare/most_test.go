@@ -40,7 +40,7 @@ func TestComparedResultsHaveALimitTogether(t *testing.T) {
 	large := write("large.jsonl", result.MostTrials-10, "")
 	beside := New()
 	beside.SetContext(t.Context())
-	if _, err := readSide(beside, write("ten.jsonl", 10, ""), "", result.MostTrials-10); err != nil { // to compare so many takes long
+	if _, err := readSide(beside, write("ten.jsonl", 10, ""), "", result.MostTrials-10); err != nil { // to compare that number takes long
 		t.Error(err)
 	}
 	check(large, write("eleven.jsonl", 11, "damaged\n"), "eleven.jsonl: results that are compared may have 25000 trials together, and there are more")

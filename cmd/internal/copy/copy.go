@@ -58,7 +58,7 @@ func parseCopyPolicy(text string) (p copyPolicy, err error) {
 	if text == "o_sync" {
 		return copyPolicy{Policy: holdfast.EachDurable(), synced: true}, nil
 	}
-	if p.Policy, err = holdfast.ParsePolicy(text); err == nil && (p.FlushEvery > 0 || p.FlushBytes > 0) {
+	if p.Policy, err = cli.ParsePolicy(text); err == nil && (p.FlushEvery > 0 || p.FlushBytes > 0) {
 		_, flush, _ := strings.Cut(text, "flush=")
 		flush, _, _ = strings.Cut(flush, ",")
 		err = fmt.Errorf("flush=%s: a copy lets no byte wait in memory; leave flush out", flush)
@@ -105,7 +105,7 @@ cut file by file.`,
 	f.BoolVar(&c.json, "json", false, "print a JSON object for each file, and one for the totals")
 	f.Var(cli.Once("method", &c.options.Method, parseCopyMethod), "method", "try only auto, reflink, copy_file_range, splice or readwrite")
 	f.Var(cli.Once("size", &c.buffer, parseCopyBuffer), "buffer", "read and write with a buffer of this size (default: by the size of the file)")
-	f.Var(cli.Once("number", &c.options.Workers, cli.ParseBetween(1, 1024, "workers can't be")), "workers", "copy so many files at a time (default: the number of CPUs)")
+	f.Var(cli.Once("number", &c.options.Workers, cli.ParseBetween(1, 1024, "workers can't copy")), "workers", "copy so many files at a time (default: the number of CPUs)")
 	cli.InGroup(f, "How", "method", "buffer", "workers")
 	return cmd
 }
@@ -128,7 +128,7 @@ func parseCopyBuffer(text string) (holdfast.Size, error) {
 	size, err := holdfast.ParseSize(text)
 	switch {
 	case err == nil && size == 0:
-		return 0, errors.New("nothing can't be read at a time; use for instance 128KiB, or leave --buffer out")
+		return 0, errors.New("a buffer of 0 reads nothing; use for instance 128KiB, or leave --buffer out")
 	case err == nil && size > mostCopyBuffer:
 		return 0, fmt.Errorf("a buffer of %v is not possible; use 1B to %v", size, mostCopyBuffer)
 	}

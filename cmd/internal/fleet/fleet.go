@@ -75,6 +75,11 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 	if c.format == report.Benchmark {
 		return cli.Misuse("holdfast report FILE --export bench writes those of one host", "--export bench: %w", show.ErrNoBenchmark)
 	}
+	if c.format == "" {
+		if err := cli.IsPage(c.output); err != nil {
+			return err
+		}
+	}
 	expected, err := c.expected(cmd.InOrStdin())
 	if err != nil {
 		return err

@@ -32,7 +32,7 @@ func newMaker(t *testing.T) *maker {
 	return &maker{t, t.TempDir(), rand.New(rand.NewPCG(3, 3))}
 }
 
-// run makes up the results of a host. Its disk is so much slower than others.
+// run makes up the results of a host. slower divides its disk's speed.
 func (m *maker) run(name string, slower float64) result.Run {
 	h := result.Header{
 		SchemaVersion: result.SchemaVersion, Program: "holdfast v0.1.0", Study: "policy", StartedAt: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Dir: "/data",

@@ -63,7 +63,7 @@ func parseGenPolicy(text string) (holdfast.Policy, error) {
 	if text == "atomic" {
 		return atomicPolicy(), nil
 	}
-	return holdfast.ParsePolicy(text)
+	return cli.ParsePolicy(text)
 }
 
 // New returns the command.
@@ -118,6 +118,9 @@ func genFlagError(cmd *cobra.Command, err error) error {
 	if errors.As(err, &unknown) {
 		if letters := unknown.GetSpecifiedShortnames(); letters != "" && unicode.IsDigit(rune(letters[0])) {
 			return cli.Misuse("for instance: holdfast gen source 100MB", "-%s: a size can't be negative", letters)
+		}
+		if unknown.GetSpecifiedName() == "size" {
+			return cli.Misuse("the size stands behind the file: holdfast gen source 100MB", "gen has no flag --size")
 		}
 	}
 	return cli.FlagError(cmd, err)

@@ -43,7 +43,7 @@ func TestGenTakesNothingAwayThatWasMadeMeanwhile(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "x")
 	for _, create := range []func(string) (*genFile, error){createFor, createNamed} {
-		os.Remove(file) // that of the one before
+		os.Remove(file) // the one of the line before
 		f, err := create(file)
 		if err != nil {
 			t.Fatal(err)
@@ -129,7 +129,7 @@ func TestGenReportsAtWhichByteItFailed(t *testing.T) {
 	check(syscall.EROFS, cli.ExitNotMet, "gen -: write at byte 300000: "+syscall.EROFS.Error(), "the file system is mounted read-only")
 }
 
-// A shortWriter takes so many bytes, and then calls stop and fails.
+// A shortWriter takes n bytes, and then calls stop and fails.
 type shortWriter struct {
 	room int
 	stop func() error

@@ -41,8 +41,8 @@ func FileSystemsFlag(f *pflag.FlagSet, kinds *[]volume.Kind) {
 	f.Var(cli.FlagValue{Kind: "list", Parse: set, Text: func() string { return strings.Join(KindNames(*kinds), ",") }}, "fs", "make these file systems, each in an image in --dir, and measure on\nall of them side by side, such as ext4,xfs,btrfs (root).\nA directory on another disk, such as /mnt/hdd, is measured beside them")
 }
 
-// onDirectory is the file system of a directory. The name begins with the kind, as those of
-// made file systems do.
+// onDirectory is the file system of a directory. The name begins with the kind, as made file
+// systems' names do.
 func onDirectory(dir string) ([]volume.Kind, error) {
 	path, err := filepath.Abs(strings.TrimSpace(dir))
 	if err != nil {
@@ -81,7 +81,7 @@ type Orders struct {
 	Missing []result.Missing
 	Again   bool // as an earlier run had them
 
-	// Own names the directory's own file system where that is measured too, beside those
+	// Own names the directory's own file system where that is measured too, beside the file systems
 	// of a kernel that is started; else it is empty.
 	Own string
 }
@@ -197,7 +197,7 @@ func NoneCanBeMade(all []result.Missing, why error) error {
 	return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("--fs: %s", strings.Join(study.MissingByReason(all), "; ")), Hint: hint}
 }
 
-// All is the plan of all, where plan is that of each.
+// All is the plan of all file systems, plan the plan of each.
 func (o Orders) All(plan result.Plan) result.Plan {
 	sum := plan
 	for range o.Number() - 1 {
@@ -325,7 +325,7 @@ func CannotMake(err error) error {
 	return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("--fs: %w", err), Hint: "leave it out, or give a directory on another file system to --dir"}
 }
 
-// Names are those of the file systems.
+// Names are the file systems' names.
 func (m *Volumes) Names() string {
 	var names []string
 	for _, s := range m.sites {

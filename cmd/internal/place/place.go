@@ -62,7 +62,7 @@ type Host struct {
 	Kept    func(hint string) string // adds where the results are
 }
 
-// A Wish is what a run wants of its place.
+// A Wish is a run's request for its place.
 type Wish struct {
 	Dir     string
 	Kinds   []volume.Kind  // to be made; nil: none
@@ -70,8 +70,8 @@ type Wish struct {
 	Earlier *result.Header // that decides what is run; nil: the choice does
 }
 
-// Outline is what would be run, as far as that is known before. Of several file systems it
-// is what would be run on each.
+// Outline is the plan of the run, as far as that is known before. Of several file systems it is the
+// plan for each.
 func (w Wish) Outline(c study.Choice) ([]result.Cell, result.Plan) {
 	if w.Study.Name != "" {
 		return w.Study.OutlineOn(c)
@@ -81,13 +81,13 @@ func (w Wish) Outline(c study.Choice) ([]result.Cell, result.Plan) {
 
 // A Place is where the trials of a run are.
 type Place interface {
-	// Names are those of its file systems.
+	// Names are its file systems' names.
 	Names() string
-	// Described are its file systems as the results have them; none is that of the directory.
+	// Described are its file systems as the results have them; none is the directory's.
 	Described(host []machine.Fact) []result.FileSystem
-	// Missing is what was wanted and can't be had.
+	// Missing lists the wanted file systems that can't be had.
 	Missing() []result.Missing
-	// Sites are those that other processes of this kernel reach.
+	// Sites are the directories that other processes of this kernel reach.
 	Sites() []study.Site
 	// Need refuses a plan for which there is no room.
 	Need(plan result.Plan) error
@@ -130,7 +130,7 @@ type Starter interface {
 	Start(ctx context.Context, w Work) error
 }
 
-// Work is what this program does in a kernel that is started for it. Its root is the one outside,
+// Work is this program's task in a kernel that is started for it. Its root is the one outside,
 // which it only reads.
 type Work struct {
 	Dir    string   // where the kernel has its own files while it runs

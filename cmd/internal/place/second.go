@@ -42,7 +42,7 @@ func NewSecond(roles map[string]study.Role) *cobra.Command {
 		Short:  "do the work of a second process, for bench",
 		Hidden: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			// What it reports to the first process is bytes, and no text.
+			// Its report to the first process is bytes, and no text.
 			if err := study.RunRole(cmd.Context(), roles, args, cmd.InOrStdin(), cli.Bare(cmd.OutOrStdout())); err != nil {
 				return cli.Misuse("bench calls this command itself", "%w", err)
 			}

@@ -38,8 +38,8 @@ func (p *proof) inside(o crash.Options, kind string) crash.Options {
 	return o
 }
 
-// completeInside decides what level power does in the kernel that is started. What that lacks has a row
-// that says why.
+// completeInside decides what level power does in the kernel that is started. A file system that the
+// kernel lacks has a row that says why.
 func (p *proof) completeInside(ctx context.Context, policies []holdfast.Policy) error {
 	kinds := p.kinds
 	if kinds == nil {

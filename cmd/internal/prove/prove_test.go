@@ -100,8 +100,8 @@ func TestPageShowsWhatHeldAndItsControls(t *testing.T) {
 	}
 }
 
-// TestPageFitsTheTerminal: a narrow page keeps what each verdict is of, and what was lost beside what was
-// allowed.
+// TestPageFitsTheTerminal: a narrow page keeps each verdict's subject, and its loss beside the allowed
+// one.
 func TestPageFitsTheTerminal(t *testing.T) {
 	v := &crash.Verdict{Level: crash.Memory, Workload: "liar-no-directory", Control: "liar", Policy: holdfast.Periodic(time.Second), Verdict: crash.Held}
 	v.Allowed = v.Policy.Loss().Power.String()
@@ -122,7 +122,7 @@ func TestPageFitsTheTerminal(t *testing.T) {
 }
 
 // TestManyVerdictsAreOnePage: all workloads at all levels under as many policies as a run has by default. A broken promise stands in its
-// place, and what was lost beside what was allowed to be.
+// place, and its loss beside the allowed one.
 func TestManyVerdictsAreOnePage(t *testing.T) {
 	var verdicts []*crash.Verdict
 	for _, level := range crash.Levels {

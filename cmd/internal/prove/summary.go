@@ -16,13 +16,13 @@ import (
 // mostLines is how many lines a run without --all prints, if nothing is broken or not known.
 const mostLines = 30
 
-// A part is what a table of the page is of: a level, and at level power a file system.
+// A part is the subject of one table of the page: a level, and at level power a file system.
 type part struct {
 	level crash.Level
 	kind  string
 }
 
-// partsOf are those of verdicts, in their order.
+// partsOf returns the parts of verdicts, in their order.
 func partsOf(verdicts []*crash.Verdict) (parts []part) {
 	for _, v := range verdicts {
 		if p := (part{v.Level, v.FS}); !slices.Contains(parts, p) {
@@ -42,7 +42,7 @@ func (p part) of(verdicts []*crash.Verdict, want func(*crash.Verdict) bool) (fou
 	return found
 }
 
-// name is what the heads of the summary say.
+// name is the part's name in the heads of the summary.
 func (p part) name() string {
 	if p.kind != "" {
 		return p.kind
@@ -64,7 +64,7 @@ func (p part) crashes() string {
 	}[p.level]
 }
 
-// A sum is what verdicts come to, without controls.
+// A sum counts verdicts, without controls.
 type sum struct {
 	acknowledged, lost, crashes  int64
 	broken, unknown, noTime, all int
@@ -111,10 +111,10 @@ func crashesOf(v *crash.Verdict) int64 {
 	return v.Tally.States
 }
 
-// tooBusy reports whether most of what was to be judged was not, for want of time.
+// tooBusy reports whether most verdicts are missing for want of time.
 func (s sum) tooBusy() bool { return s.noTime > s.all/2 }
 
-// answer is what a run has found, in a sentence.
+// answer is a run's result in a sentence.
 func (s sum) answer() string {
 	words := fmt.Sprintf("%s of %s lost in %s", cli.Grouped(s.lost), cli.CountText(s.acknowledged, "acknowledged record"), crashText(s.crashes))
 	switch {
@@ -152,7 +152,7 @@ func folded(words string, columns int) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// levelsTable is a line for each level, and what was lost at each of what was in flight.
+// levelsTable has a line for each level, with the lost part of the bytes in flight.
 func levelsTable(verdicts []*crash.Verdict, columns int) string {
 	levels := [][]string{{"level", "crashes", "acknowledged", "lost", "controls", "what is crashed"}}
 	for _, p := range partsOf(verdicts) {
@@ -171,7 +171,7 @@ func levelsTable(verdicts []*crash.Verdict, columns int) string {
 	return strings.Join(aligned(levels), "\n") + "\n"
 }
 
-// matrix is what each level judged of each workload.
+// matrix is each level's verdict on each workload.
 func matrix(verdicts []*crash.Verdict) string {
 	rows := [][]string{{"states"}}
 	var names []string
@@ -200,7 +200,7 @@ func matrix(verdicts []*crash.Verdict) string {
 	return text
 }
 
-// summary is what a run prints first: the answer, a table of the levels, and what of it was in flight.
+// summary is a run's first output: the answer, a table of the levels, and the losses in flight.
 func summary(verdicts []*crash.Verdict, columns int) string {
 	text := folded(sumOf(verdicts).answer(), columns) + "\n" + levelsTable(verdicts, columns)
 	for _, power := range []bool{false, true} {
@@ -209,7 +209,7 @@ func summary(verdicts []*crash.Verdict, columns int) string {
 	return text
 }
 
-// judged is what verdicts of a workload come to: the worst of them, or the states in which it held.
+// judged sums up a workload's verdicts: the worst of them, or the states in which it held.
 func judged(verdicts []*crash.Verdict) string {
 	var states int64
 	count := map[crash.Known]int{}
@@ -237,10 +237,10 @@ func judged(verdicts []*crash.Verdict) string {
 	return text
 }
 
-// mostLosses is how many policies of a kind of crash the summary shows: those that lost most, one for each bound.
+// mostLosses is how many policies of a kind of crash the summary shows: the policies that lost most, one for each bound.
 const mostLosses = 3
 
-// losses shows what crashes of one kind took of what had been accepted and not acknowledged, where they took something, beside what is allowed.
+// losses shows the accepted and unacknowledged records that crashes of one kind took, if any, beside the allowed loss.
 func losses(verdicts []*crash.Verdict, power bool, columns int) string {
 	type kind struct{ policy, allowed string }
 	var kinds []kind

@@ -14,8 +14,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
 )
 
-// A picture is what policies cost against what a power cut takes under them, for one load: one is
-// chosen by it.
+// A picture draws policies' cost against a power cut's loss, for one load: to choose one.
 type picture struct {
 	name string // of its file, without an ending
 	plot chart.Plot
@@ -46,7 +45,7 @@ func costLoss(run result.Run) (pictures []picture, err error) {
 	return pictures, nil
 }
 
-// plot has a row for each policy, those that lose least above. The steps join the frontier:
+// plot has a row for each policy, the least loss on top. The steps join the frontier:
 // policies such that none that loses no more costs less.
 func costLossPlot(f figure.Figures, load figure.Load, policies []figure.Priced) chart.Plot {
 	p := chart.Plot{

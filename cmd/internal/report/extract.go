@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/page"
 )
 
-// resultsName is what a page calls the results: where they lay is no one else's business.
+// resultsName is the results' name on a page: their path is no one else's business.
 func resultsName(name string) string {
 	if name == "-" {
 		return "standard input"

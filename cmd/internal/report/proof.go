@@ -75,7 +75,8 @@ func proofHTML(w io.Writer, file string, verdicts []crash.Verdict) error {
 	return page.Write(w, p)
 }
 
-// levelTable sums up the verdicts of each level, and of each file system at level power. Those of controls are counted apart.
+// levelTable sums up the verdicts of each level, and of each file system at level power. Controls' verdicts are counted
+// apart.
 func levelTable(verdicts []crash.Verdict) page.Table {
 	t := page.Table{Name: "levels", Head: []string{"level", "verdicts", "held", "states", "acknowledged", "of these lost", "controls that hold", "liars caught"}}
 	var levels []string
@@ -157,7 +158,7 @@ func levelChart(verdicts []crash.Verdict) []page.Chart {
 
 func levelOf(v crash.Verdict) string { return strings.TrimSpace(string(v.Level) + " " + v.FS) }
 
-// proofPage shows verdicts: the story of what failed, and what each promise allows beside what was lost.
+// proofPage shows verdicts: the story of each failure, and each promise's allowed loss beside the real one.
 func proofPage(file string, verdicts []crash.Verdict) page.Section {
 	t := page.Table{
 		Name: "verdicts", Filter: 3,

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/cli"
 )
 
-// TestVerdictsHaveAPageOfTheirOwn: it begins with what broke, and shows what is allowed as the verdict says it.
+// TestVerdictsHaveAPageOfTheirOwn: it begins with the broken promises, and shows the allowed loss in the verdict's words.
 func TestVerdictsHaveAPageOfTheirOwn(t *testing.T) {
 	dir := t.TempDir()
 	proof, site := filepath.Join(dir, "proof.jsonl"), filepath.Join(dir, "proof.html")

@@ -21,7 +21,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
 )
 
-// A reporting is what the command line says.
+// A reporting holds the command line.
 type reporting struct {
 	studies              study.List // of which the results may be
 	all, plot            bool
@@ -106,18 +106,6 @@ func (r *reporting) verdicts(stdout io.Writer, name string) error {
 	return cli.WriteOut(stdout, r.output, func(w io.Writer) error { return proofHTML(w, resultsName(name), all) })
 }
 
-// notPages are the endings of files that browsers do not open as a page, with what to do instead.
-func notPages() map[string]string {
-	return map[string]string{
-		".csv":  "add --export csv, or name it .html",
-		".json": "add --export json, or name it .html",
-		".md":   "add --export markdown, or name it .html",
-		".pdf":  "name it .html; a browser prints the page as PDF",
-		".png":  "name it .html; --figures DIRECTORY draws SVG",
-		".svg":  "name it .html; --figures DIRECTORY draws SVG",
-	}
-}
-
 // args wants one results file, or for a page several.
 func (r *reporting) args(_ *cobra.Command, args []string) error {
 	if r.extract != "" {
@@ -129,8 +117,10 @@ func (r *reporting) args(_ *cobra.Command, args []string) error {
 		}
 		return nil
 	}
-	if instead, ok := notPages()[filepath.Ext(r.output)]; ok && r.format == "" {
-		return cli.Misuse(instead, "-o %s: it would be a page of HTML", r.output)
+	if r.format == "" {
+		if err := cli.IsPage(r.output); err != nil {
+			return err
+		}
 	}
 	if i := slices.IndexFunc(args, func(name string) bool { return strings.EqualFold(filepath.Ext(name), ".csv") }); i >= 0 {
 		return cli.Misuse("holdfast study figures draws it", "report prints results of holdfast, and %s is a table of times", args[i])
@@ -138,10 +128,13 @@ func (r *reporting) args(_ *cobra.Command, args []string) error {
 	if len(args) > 1 && r.output != "" && r.format == "" && r.fio == "" && r.need == nil && r.proof == "" {
 		return nil
 	}
-	if len(args) != 1 {
-		return cli.Misuse("for instance: holdfast report results.jsonl", "report takes one results file, and %d were given", len(args))
+	switch len(args) {
+	case 0:
+		return cli.Misuse("for instance: holdfast report results.jsonl", "report needs a results file")
+	case 1:
+		return nil
 	}
-	return nil
+	return cli.Misuse("add -o page.html for a page of all; holdfast compare compares two", "report prints one results file, and %d were given", len(args))
 }
 
 // draw draws a run of policies.

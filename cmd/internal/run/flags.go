@@ -30,7 +30,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/volume"
 )
 
-// Flags are what the user says of a run: where it is, how long it takes, and what becomes of it.
+// Flags are the user's choices for a run: its place, its length, its output.
 type Flags struct {
 	Where
 	Quick, Full bool
@@ -49,7 +49,7 @@ type Where struct {
 	AllowTmpfs bool
 	Kinds      []volume.Kind // made for the run; nil: it is on the file system of Dir
 	Kernel     string        // in which to run; empty: the one that runs here
-	Install    bool          // what Kinds and Kernel need
+	Install    bool          // the packages that Kinds and Kernel need
 
 	kernels []place.Kernel // that can be started
 }
@@ -138,7 +138,7 @@ func ParseWriters(text string) (int, error) {
 // The bounds of a rate: a record in ten seconds, and more than memory takes.
 const MinRate, MaxRate = 0.1, 1e9
 
-// CacheStates are those that a run can begin with.
+// CacheStates are the states that a run can begin with.
 var CacheStates = []result.Cache{result.NewFile, result.Warm, result.Cold, result.TryCold, result.Dropped, result.Remount}
 
 // CacheUsage explains them.
@@ -152,7 +152,7 @@ func ParseCache(text string) (result.Cache, error) {
 	return "", fmt.Errorf("%q is not a state of the page cache; use new, warm, cold, try-cold, drop or remount", text)
 }
 
-// Choose completes a choice with what the flags choose.
+// Choose completes a choice by the flags.
 func (r *Flags) Choose(c study.Choice) study.Choice {
 	c.Preset, c.Rounds, c.Budget, c.Seed, c.FileSystems = study.Default(), r.Rounds, r.Budget, r.Seed, place.KindNames(r.Kinds)
 	switch {
@@ -164,10 +164,10 @@ func (r *Flags) Choose(c study.Choice) study.Choice {
 	return c
 }
 
-// Check refuses flags that contradict each other, those of these pairs too, and files that can't be made.
+// Check refuses flags that contradict each other, by its own table and by these pairs, and files that can't be made.
 func (r *Flags) Check(cmd *cobra.Command, pairs ...cli.Pair) error {
 	err := cli.Apart(cmd, append(pairs,
-		cli.Pair{Flag: "quick", Others: "full", Hint: "give one of the two, or neither for a run of about 50 seconds"},
+		cli.Pair{Flag: "quick", Others: "full", Hint: "give one of the two, or neither for a run of about 45 seconds"},
 		cli.Pair{Flag: "plot", Others: "export", Why: fmt.Sprintf("--plot draws below the table, and --export %s prints none", r.Export)})...)
 	switch {
 	case err != nil:
@@ -180,7 +180,7 @@ func (r *Flags) Check(cmd *cobra.Command, pairs ...cli.Pair) error {
 	return cli.IsFree("-o", r.File)
 }
 
-// A Job is what a command measures in the place of its flags, and what becomes of the run.
+// A Job is a command's measurement in the place of its flags, and the output of the run.
 type Job struct {
 	Study   study.Study    // that is run; without a name, a sweep of policies
 	Earlier *result.Header // of the run that decides what is run; nil: the choice does

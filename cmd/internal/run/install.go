@@ -36,7 +36,7 @@ func (w *Where) installMissing(cmd *cobra.Command) error {
 	return installer{os.Geteuid() == 0, exec.LookPath, cmd.ErrOrStderr()}.install(cmd.Context(), packages)
 }
 
-// missingPackages are those that would help, in order, each once.
+// missingPackages are the packages that would help, in order, each once.
 func (w *Where) missingPackages(ctx context.Context) []string {
 	for _, k := range w.kernels {
 		if k.Name() == w.Kernel {

@@ -117,8 +117,7 @@ func roleText(c result.Cell) string {
 	return ""
 }
 
-// planText says what a run will take. What calibration decides is an upper bound
-// before it.
+// planText says what a run will take. Before calibration its results are upper bounds.
 func planText(cells int, plan result.Plan, seed uint64) string {
 	rounds := fmt.Sprintf("rounds 1 to %d", plan.Rounds)
 	if plan.Rounds == 1 {

@@ -53,11 +53,11 @@ type counts struct {
 	unseen   string                         // why system calls can't be counted at all, or empty
 }
 
-// Results are what was measured, and the file that keeps it.
+// Results are the measured results, and the file that keeps them.
 type results struct {
 	Run       result.Run
 	output    string   // the results file, or empty
-	OutputDir *os.Root // the directory to make it in; nil: that of its path
+	OutputDir *os.Root // the directory to make it in; nil: its path's
 	file      *result.File
 }
 
@@ -101,8 +101,8 @@ func (s *Session) sayBeside(all []trial.Neighbour) {
 	}
 }
 
-// Measure plans the chosen sweep, prints the plan, and runs it. What was measured is in
-// Run, also with an error.
+// Measure plans the chosen sweep, prints the plan, and runs it. Run holds the results, also with an
+// error.
 func (s *Session) Measure(ctx context.Context, of sweep.Sweep, c study.Choice) error {
 	c.Counting = s.counting
 	matrix, plan, err := s.Calibrate(ctx, of, c)

@@ -9,8 +9,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/trial"
 )
 
-// TestProgressNamesTheArm tells of an arm of a study by its name, and of a policy by
-// what it is.
+// TestProgressNamesTheArm names a study's arm by its name, and a policy by its text.
 func TestProgressNamesTheArm(t *testing.T) {
 	t.Parallel()
 	step := trial.Step{Round: 1, Rounds: 2, Left: time.Second, Cell: result.Cell{Name: "copy, 1MiB by 1B", Group: "copy", Writers: 1}}

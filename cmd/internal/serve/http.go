@@ -44,17 +44,17 @@ func phrases() map[int]string {
 	}
 }
 
-// What a browser may take of this process.
+// Limits of a browser's use of this process.
 const (
 	mostConnections = 128
-	mostRequest     = 32 << 10         // bytes of a request, and of what follows it
+	mostRequest     = 32 << 10         // bytes of a request, and of the bytes behind it
 	mostAsking      = 10 * time.Second // until a request is whole
 	mostWriting     = time.Minute      // for one write
-	mostEnding      = 2 * time.Second  // for what is being written when the server ends
+	mostEnding      = 2 * time.Second  // for answers still being written when the server ends
 	mostLingering   = time.Second      // until a browser closes, which has its answer
 )
 
-// A request is what a browser asks for.
+// A request is one request of a browser.
 type request struct {
 	Method  string // in capitals, as all that are defined
 	Path    string // with escapes undone
@@ -200,7 +200,7 @@ func read(from *bufio.Reader) (r *request, status int) {
 	return r, statusOK
 }
 
-// A response is what is sent. It is for one goroutine.
+// A response is one answer to a browser. It is for one goroutine.
 type response struct {
 	conn   net.Conn
 	ctx    context.Context // of the server
@@ -219,7 +219,7 @@ func (w *response) Set(name, value string) {
 	}, value))
 }
 
-// Send sends a whole answer. What it can't send has no reader.
+// Send sends a whole answer. Bytes that it can't send have no reader.
 func (w *response) Send(status int, kind, body string) {
 	w.Set("Content-Length", fmt.Sprint(len(body)))
 	if w.begin(status, kind) == nil && !w.head {
@@ -240,7 +240,7 @@ func (w *response) Stream(kind string) (more bool) {
 
 func (w *response) begin(status int, kind string) error {
 	w.begun = true
-	// The form is that of RFC 9110, 5.6.7.
+	// The form is RFC 9110's, 5.6.7.
 	_, err := fmt.Fprintf(w, "HTTP/1.1 %d %s\r\nDate: %s\r\nConnection: close\r\nContent-Type: %s\r\n%s\r\n",
 		status, phrases()[status], time.Now().UTC().Format("Mon, 02 Jan 2006 15:04:05 GMT"), kind, w.header.String())
 	return err

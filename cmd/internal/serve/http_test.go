@@ -15,7 +15,7 @@ import (
 )
 
 // start serves until the test ends, and checks that no goroutine is left then. It returns the address,
-// and what ends it at once.
+// and a function that ends it at once.
 func start(t *testing.T, answer handler, failed func(any)) (address string, end func()) {
 	t.Helper()
 	goroutines := runtime.NumGoroutine()

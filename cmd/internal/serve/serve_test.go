@@ -67,7 +67,7 @@ func newSite(t *testing.T, dir string) *site {
 	return s
 }
 
-// An answer is what a browser gets.
+// An answer is one answer to a browser.
 type answer struct {
 	status int
 	header http.Header
@@ -96,7 +96,7 @@ func (s *site) ask(path string, change func(*http.Request)) answer {
 	return answer{got.StatusCode, got.Header, string(body)}
 }
 
-// wants checks an answer's status, and what is in it.
+// wants checks an answer's status and text.
 func (s *site) wants(path string, status int, texts ...string) answer {
 	s.t.Helper()
 	a := s.ask(path, nil)
@@ -267,7 +267,7 @@ func TestTickedRunsAreCompared(t *testing.T) {
 
 // TestForeignSitesGetNothing is about a browser that has a hostile page open: its requests come
 // from this machine, with another Host (DNS rebinding) or another Origin.
-// TestHostsAreSetBesideEachOther: of what is ticked, or of all that a search finds, it is the page of holdfast fleet.
+// TestHostsAreSetBesideEachOther: of the ticked hosts, or of all that a search finds, it is the page of holdfast fleet.
 func TestHostsAreSetBesideEachOther(t *testing.T) {
 	dir := t.TempDir()
 	hosts := map[string]fleet.Host{}
@@ -358,7 +358,7 @@ func TestForeignSitesGetNothing(t *testing.T) {
 	}
 }
 
-// TestOnlyTheDirectoryIsRead asks for what lies outside, by name and by link.
+// TestOnlyTheDirectoryIsRead asks for files outside, by name and by link.
 func TestOnlyTheDirectoryIsRead(t *testing.T) {
 	above := t.TempDir()
 	dir := filepath.Join(above, "results")

@@ -27,7 +27,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/run"
 )
 
-// An audit is what the flags of audit say.
+// An audit holds the flags of audit.
 type audit struct {
 	all    study.List
 	where  run.Where
@@ -99,7 +99,7 @@ func (a *audit) parseClaim(name string) (string, error) {
 	return name, nil
 }
 
-// studies are those that have a claim to be tested, with no other claims.
+// studies are the studies that have a claim to be tested, with no other claims.
 func (a *audit) studies() []study.Study {
 	var some []study.Study
 	for _, s := range a.all {
@@ -143,7 +143,7 @@ func (a *audit) listClaims(w io.Writer) error {
 	return t.Flush()
 }
 
-// choice is what is run of a study.
+// choice selects the part of a study to run.
 func (a *audit) choice(s study.Study) study.Choice {
 	c := study.Choice{Preset: study.Audit(), Seed: a.seed, Only: s.ClaimedArms(), FileSystems: place.KindNames(a.where.Kinds)}
 	if a.full {

@@ -176,8 +176,8 @@ func readCSV(name string) ([]timing.Row, error) {
 	return rows, nil
 }
 
-// ofName returns what the times of a file such as ext4_results.csv are of. What is before
-// the first underscore is the file system.
+// ofName returns what the times of a file such as ext4_results.csv are of. The text before the
+// first underscore is the file system.
 func ofName(name string) (fileSystem string, form timing.Form) {
 	name = strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
 	fileSystem, rest, _ := strings.Cut(name, "_")

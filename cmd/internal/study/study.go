@@ -84,7 +84,7 @@ func list(w io.Writer, studies study.List) error {
 	return t.Flush()
 }
 
-// A studying is what the command line of one study says.
+// A studying holds the command line of one study.
 type studying struct {
 	run.Flags
 	study    study.Study
@@ -152,7 +152,7 @@ func (s *studying) ownFlags(cmd *cobra.Command) {
 		case study.TakesWriters:
 			f.Var(cli.List("numbers", &c.Writers, run.ParseWriters), name, "goroutines that work at once")
 		case study.TakesPolicy:
-			f.Var(cli.Many("policy", &c.Policies, holdfast.ParsePolicy), name, "measure this policy too; give it again for each further one")
+			f.Var(cli.Many("policy", &c.Policies, cli.ParsePolicy), name, "measure this policy too; give it again for each further one")
 		case study.TakesCache:
 			f.Var(cli.Once("state", &c.Cache, run.ParseCache), name, run.CacheUsage)
 		case study.TakesPart:
@@ -166,7 +166,7 @@ func (s *studying) ownFlags(cmd *cobra.Command) {
 	}
 }
 
-// The bounds of what a study may be given.
+// The bounds of a study's arguments.
 const (
 	maxCount  = 1_000_000_000
 	maxBuffer = 1 * holdfast.GiB

@@ -25,13 +25,13 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/place"
 )
 
-// Commands are those that the program runs itself as in User-Mode Linux.
+// Commands are the commands that the program runs itself as in User-Mode Linux.
 func Commands() []*cobra.Command {
 	return []*cobra.Command{{
 		Use:    guestCommand,
 		Short:  "measure inside User-Mode Linux, for bench",
 		Hidden: true,
-		Args:   cobra.ArbitraryArgs, // what the kernel hands on
+		Args:   cobra.ArbitraryArgs, // the kernel hands it on
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			m, err := uml.Enter()
 			if err != nil {
@@ -74,7 +74,7 @@ type guest struct {
 	guestTask
 	machine *uml.Machine
 	mounts  []*uml.Mount
-	call    time.Duration // what a system call takes inside
+	call    time.Duration // a system call's time inside
 	say     func(text string)
 }
 

@@ -24,12 +24,12 @@ import (
 	"github.com/holdfast-go/holdfast/internal/volume"
 )
 
-// A guestTask is what the guest is to measure.
+// A guestTask is the guest's measurement.
 type guestTask struct {
 	Study  string         `json:"study"` // empty: a sweep of policies
 	Choice study.Choice   `json:"choice"`
 	Again  *result.Header `json:"again,omitempty"` // of an earlier run, which decides instead of the choice
-	Call   time.Duration  `json:"call_ns"`         // what a system call takes outside
+	Call   time.Duration  `json:"call_ns"`         // a system call's time outside
 	Sites  []guestSite    `json:"file_systems"`    // in images in the share
 }
 
@@ -110,7 +110,7 @@ func (u *order) Measure(ctx context.Context, h place.Host, outside *place.Volume
 	return err
 }
 
-// makeImages makes the file systems. What it returns is closed also after an error.
+// makeImages makes the file systems. The result is closed also after an error.
 func (u *order) makeImages(ctx context.Context, h place.Host) (*volume.Images, error) {
 	if err := h.WorkDir.Need(place.Orders{List: u.list}.Images()); err != nil {
 		return nil, err
@@ -178,9 +178,8 @@ func (u *order) boot(ctx context.Context, h place.Host, images *volume.Images, c
 	return i, nil
 }
 
-// memory is room for the files of a trial in two page caches, that of the file system and
-// that of hostfs. It is large enough that the kernel does not slow their writers: its limits
-// are parts of the memory.
+// memory covers the files of a trial twice: in the guest's page cache and in hostfs's. It is large
+// enough that the kernel does not slow their writers: its limits are parts of the memory.
 func (u *order) memory() int64 {
 	const least, most = 512 << 20, 4 << 30
 	image := int64(0)
@@ -224,7 +223,7 @@ func (i *inside) end(err error) error {
 	return errors.Join(i.ended(), i.line.Close())
 }
 
-// cells are those that the guest runs.
+// cells are the cells that the guest runs.
 func (i *inside) cells() (all []trial.Cell) {
 	for _, c := range i.plan.Cells {
 		name := c.Cell.Name
@@ -264,7 +263,7 @@ func (i *inside) beside(m trial.Matrix, plan result.Plan, err error) (trial.Matr
 	return m, plan, nil
 }
 
-// Both is a place on the file systems outside, and on those of a guest.
+// Both is a place on the file systems outside and in a guest.
 type both struct {
 	place.Place // outside
 	guest       *inside

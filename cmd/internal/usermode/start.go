@@ -18,7 +18,7 @@ type guestWork struct {
 	Input []byte   `json:"input"`
 }
 
-// workMemory is what a guest has for work: disks in memory, and their logs.
+// workMemory is a guest's memory for work: disks in memory, and their logs.
 const workMemory = 2 << 30
 
 // Can implements [place.Starter].

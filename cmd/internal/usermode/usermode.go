@@ -22,7 +22,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/volume"
 )
 
-// Name is that of the kernel for --kernel.
+// Name is the kernel's name for --kernel.
 const Name = "uml"
 
 // insidePrefix begins the name of a file system inside: see [result.Cell.FileSystem].

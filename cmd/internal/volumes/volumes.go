@@ -59,14 +59,14 @@ them, the next copy to that destination, and the next gen of that file.`,
 	return cmd
 }
 
-// A remnant is what a killed run has left: a volume, or the directory of its files.
+// A remnant is a killed run's volume, or the directory of its files.
 type remnant struct {
 	text   string
 	remove func() error
 }
 
-// remnants are those in the directories; with no directories, those in the current one and the
-// volumes that are still mounted.
+// remnants returns the remnants in the directories; with no directories, in the current one, and
+// the volumes that are still mounted.
 func remnants(dirs []string) (all []remnant, err error) {
 	left, err := volume.Leftovers(dirs...)
 	for _, l := range left {
@@ -202,7 +202,7 @@ func whereText(dirs []string) string {
 	return "in " + cli.OneLine(strings.Join(dirs, ", "))
 }
 
-// cannotClean is an error with what the user can do.
+// cannotClean is an error with a hint.
 func cannotClean(err error) error {
 	switch {
 	case err == nil:

@@ -28,7 +28,7 @@ func leftVolume(t *testing.T) (parent, mine string) {
 	return parent, mine
 }
 
-// cleanIn runs volumes --clean, and returns its exit code and what it reported.
+// cleanIn runs volumes --clean, and returns its exit code and output.
 func cleanIn(ctx context.Context, parent string) (code int, stderr string) {
 	var out bytes.Buffer
 	err := cli.Run(ctx, New(), []string{"--clean", parent}, nil, &out, &out)

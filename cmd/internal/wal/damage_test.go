@@ -93,8 +93,8 @@ func (d *damagedLog) lost(segment int, is func(f frameAt) bool) (lost []uint64) 
 	return lost
 }
 
-// check damages a copy of the log, and holds verify, cat, repair and Open to what is lost. Torn is the end of a log that was not
-// closed.
+// check damages a copy of the log, and compares verify, cat, repair and Open with the real loss. Torn is the end of a log that
+// was not closed.
 func (d *damagedLog) check(what string, damaged, torn bool, lost []uint64, damage func(files map[string][]byte)) {
 	t := d.t
 	t.Helper()
@@ -181,7 +181,7 @@ func (d *damagedLog) check(what string, damaged, torn bool, lost []uint64, damag
 	}
 }
 
-// TestEachByteOfALog damages each kind of byte of each segment, and compares with what is lost.
+// TestEachByteOfALog damages each kind of byte of each segment, and compares with the real loss.
 func TestEachByteOfALog(t *testing.T) {
 	for _, closed := range []bool{true, false} {
 		d := newDamagedLog(t, closed)

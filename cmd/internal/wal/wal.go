@@ -40,7 +40,7 @@ is no damage, and the next Open cuts it. Damage is what was durable and is not w
 			if len(args) > 0 {
 				return cli.Misuse("the commands are wal cat, wal repair, wal verify", "unknown command %q of wal", args[0])
 			}
-			return nil
+			return cli.Misuse("for instance: holdfast wal verify log", "wal needs a command: verify, cat or repair")
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -103,7 +103,7 @@ func arguments(n int, needs string) cobra.PositionalArgs {
 	}
 }
 
-// A survey is what a log has.
+// A survey counts a log's contents.
 type survey struct {
 	wal.Recovery
 	first, last uint64 // of the whole records
@@ -141,8 +141,11 @@ func verdict(damaged int) error {
 // scan calls each with every whole record from an index on, and reports damage on standard error. A
 // log that is open is read only if it may be.
 func scan(cmd *cobra.Command, dir string, from uint64, mayBeOpen bool, each func(wal.Record) error) (s survey, err error) {
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+	switch info, err := os.Stat(dir); {
+	case err != nil:
 		return s, cli.Misuse("name the directory of a log", "there is no directory %q", dir)
+	case !info.IsDir():
+		return s, cli.Misuse("name the directory that it is in", "%q is a file, and a log is a directory", dir)
 	}
 	var failed error
 	one := func(r wal.Record, damage *wal.DamageError) bool {
@@ -213,7 +216,7 @@ func (p *printer) print(cmd *cobra.Command, dir string) error {
 		case <-time.After(followPause):
 		}
 		_, err = wal.ScanOpen(dir, from, func(r wal.Record, damage *wal.DamageError) bool {
-			return damage == nil && each(r) == nil // what is damaged may be whole at the next look
+			return damage == nil && each(r) == nil // a damaged record may be whole at the next look
 		})
 		if flushed := w.Flush(); flushed != nil {
 			return &cli.OutputFailure{Err: flushed}

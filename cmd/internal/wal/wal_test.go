@@ -60,7 +60,7 @@ func run(args ...string) (stdout, stderr string, code int) {
 	return out.String(), talk.String(), code
 }
 
-// wants holds a run to its exit code and to patterns of what it prints.
+// wants checks a run's exit code and its output by patterns.
 func wants(t *testing.T, code int, stdout, stderr string, args ...string) {
 	t.Helper()
 	out, talk, got := run(args...)

@@ -2,8 +2,8 @@ package write
 
 import "bytes"
 
-// columnOf returns the nth column of a line, from 1. Without a separator columns are what stands between
-// spaces and tabs, as awk has it.
+// columnOf returns the nth column of a line, from 1. Without a separator, spaces and tabs separate
+// columns, as in awk.
 func columnOf(line, separator []byte, n int) ([]byte, bool) {
 	if len(separator) == 0 {
 		return wordOf(line, n)

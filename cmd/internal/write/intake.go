@@ -25,7 +25,7 @@ type intake struct {
 	gone   chan struct{} // closed when no more blocks are taken
 }
 
-// A block is what one read gave.
+// A block is the result of one read.
 type block struct {
 	bytes []byte
 	err   error // io.EOF at the end
@@ -124,8 +124,8 @@ func (s *splitter) end() {
 func (s *splitter) held() int { return len(s.rest) + s.dropped }
 
 // run takes lines until the input ends, ctx does, or a failure that would hit every
-// line. What was taken until then is given to the library in any case: that is why
-// no call of it gets ctx.
+// line. Bytes taken until then are given to the library in any case: that is why no call of it gets
+// ctx.
 func (s *spread) run(ctx context.Context, in *intake) {
 	more := true
 	for more && s.stop == nil && ctx.Err() == nil {
@@ -144,7 +144,7 @@ func (s *spread) run(ctx context.Context, in *intake) {
 	}
 	if more && s.stop == nil {
 		s.totals.End = cli.EndInterrupted
-		for i := 0; more && i < mostBlocks; i++ { // what was read before the interrupt, and no more
+		for i := 0; more && i < mostBlocks; i++ { // the bytes read before the interrupt, and no more
 			select {
 			case b := <-in.blocks:
 				more = s.takeBlock(in, b)

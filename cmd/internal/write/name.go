@@ -55,9 +55,10 @@ func (t target) path(value []byte) string {
 	return t.before + fileName(value, runtime.GOOS == "windows") + t.after
 }
 
-// fileName makes a value stand in a file's name. What can't, or would mean something there, is written as in a
-// URL: % and two hexadecimal digits for each byte. These are slashes, backslashes, percent signs, control
-// characters, bytes that are no text, and a leading dot. The empty value is %-. Two values never have one name.
+// fileName makes a value stand in a file's name. A byte that can't, or would mean something there, is written
+// as in a URL: % and two hexadecimal digits for each byte. These are slashes, backslashes, percent signs,
+// control characters, bytes that are no text, and a leading dot. The empty value is %-. Two values never have
+// one name.
 func fileName(value []byte, windows bool) string {
 	if len(value) == 0 {
 		return "%-"

@@ -44,7 +44,7 @@ func TestTargetHasAPlaceForTheValue(t *testing.T) {
 	check("100%/{}", "", "100%/%-")
 }
 
-// unescaped is what a name was made of.
+// unescaped returns the original of a name.
 func unescaped(t *testing.T, name string) string {
 	t.Helper()
 	var value strings.Builder

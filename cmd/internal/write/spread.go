@@ -21,7 +21,7 @@ import (
 )
 
 // A spread takes lines, finds the file of each, and gives them to the library in batches.
-// A batch is what was read while the last one was written. Each line of a slow sender is
+// A batch is the lines read while the last one was written. Each line of a slow sender is
 // written at once, and the lines of a fast one share calls and syncs. Only append runs beside others.
 type spread struct {
 	target
@@ -339,8 +339,7 @@ func (s *spread) close() {
 	}
 }
 
-// takeBack counts bytes that were accepted, and then could not be written. What was
-// in doubt is so no longer.
+// takeBack counts bytes that were accepted, and then could not be written. The doubt is resolved.
 func (s *spread) takeBack(f *file, lost int64) {
 	there, err := linesAtEnd(f.path, f.bytes+f.doubtfulBytes-lost)
 	if err != nil { // then it is taken to have none

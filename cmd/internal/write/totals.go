@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-go/holdfast/files"
 )
 
-// Totals is what a run of write has done.
+// Totals counts the work of a run of write.
 type totals struct {
 	Kind        string          `json:"kind"` // write
 	End         cli.EndKind     `json:"end"`
@@ -36,7 +36,7 @@ type totals struct {
 	Stats files.Stats `json:"stats"`
 }
 
-// Losses is what a crash would have taken of all files together while the run went on.
+// Losses is the most that a crash could have taken of all files together while the run went on.
 type losses struct {
 	Process string `json:"lost_when_process_dies"`
 	Bytes   int64  `json:"lost_when_process_dies_bytes"` // at most
@@ -135,7 +135,7 @@ func (t *totals) print(w io.Writer) error {
 	return err
 }
 
-// A pulse is what write shows while it goes on.
+// A pulse is write's progress line.
 type pulse struct {
 	*cli.Progress
 	files *files.Set

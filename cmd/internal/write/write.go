@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-go/holdfast/files"
 )
 
-// An order is what the flags of write say.
+// An order holds the flags of write.
 type order struct {
 	out              target
 	policy           holdfast.Policy
@@ -54,7 +54,7 @@ second one ends it at once.`,
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.Var(cli.Once("file", &o.out, parseTarget), "out", "the file of the lines; with --split {} stands for the value, as in\n'logs/{}.log'")
-	f.Var(cli.Once("policy", &o.policy, holdfast.ParsePolicy), "policy", "when lines reach the kernel and the disk (default: buffer=64KiB,sync=1s,\nwhich loses at most the last second)")
+	f.Var(cli.Once("policy", &o.policy, cli.ParsePolicy), "policy", "when lines reach the kernel and the disk (default: buffer=64KiB,sync=1s,\nwhich loses at most the last second)")
 	f.BoolVarP(&o.appends, "append", "a", false, "append to files that have bytes already")
 	f.Var(cli.Once("column", &o.column, cli.ParseBetween(1, mostColumns, "can't be a column")), "split", "make a file of each value of this column, from 1")
 	f.Var(cli.Once("text", &o.separator, parseSeparator), "separator", "what separates columns (default: any white space)")
@@ -198,7 +198,7 @@ func (s *spread) refusal() error {
 		}
 		return &cli.Refusal{Code: cli.ExitNotMet, Err: fmt.Errorf("stopped at line %d: %s", t.Lines, cli.PlainText(s.stop)), Hint: hint}
 	case errors.Is(s.stop, errNoReader):
-		return &cli.Refusal{Code: cli.ExitInterrupted, Err: s.stop, Hint: fmt.Sprintf("the lines up to line %d are durable, and later ones were not taken", t.Lines)}
+		return &cli.Refusal{Code: cli.ExitUnread, Err: s.stop, Hint: fmt.Sprintf("the lines up to line %d are durable, and later ones were not taken", t.Lines)}
 	case s.stop != nil:
 		return &cli.Refusal{Code: cli.ExitNotMet, Err: s.stop, Hint: fmt.Sprintf("the lines up to line %d are in place", t.Lines)}
 	case lost > 0:

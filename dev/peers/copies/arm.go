@@ -29,7 +29,7 @@ type (
 // how is how an arm copies.
 type how struct {
 	// most is how many files of a job it copies, so that an arm with a process for each
-	// of them ends; 0 is all. Its figures are those of a file all the same.
+	// of them ends; 0 is all. Its figures are per file all the same.
 	most int
 	// can says of a job whether the arm can do it; nil is any.
 	can     func(job) bool

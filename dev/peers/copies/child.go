@@ -24,7 +24,7 @@ type trialOrder struct {
 	Path      string // the directory of our command, or nothing
 }
 
-// carryOut is what a child does.
+// carryOut runs an order in a child.
 func (t trialOrder) carryOut(io.Writer) (any, error) {
 	r, a := command.Find(races(t.Quick, states), t.Race, t.Arm)
 	if r == nil {

@@ -7,7 +7,7 @@
 // kernel is asked whether it is (cachestat(2), mincore(2)). Every trial is a process of
 // its own. The start of a program is in the clock; the command holdfast is such a program.
 //
-// Start with jobs for what is copied, and with everybody for what copies.
+// Start with jobs for the inputs, and with everybody for the programs.
 package copies
 
 import (
@@ -74,8 +74,8 @@ func runKind(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	return err
 }
 
-// room is what a round leaves on the disk: the sources, the copies of many files, and
-// one copy of a large one.
+// room is the space a round leaves used: the sources, the copies of many files, and one copy of a
+// large one.
 func room(all []*race) (bytes int64) {
 	for _, r := range all {
 		bytes += r.Job.bytes()

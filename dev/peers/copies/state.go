@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
-// A state is what the page cache holds of the sources.
+// A state is the sources' state in the page cache.
 type state string
 
 const (

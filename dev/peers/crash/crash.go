@@ -5,7 +5,7 @@
 // It is killed; its system calls fail; its power is cut, which takes away all that it has not synced.
 // See docs/prove.md.
 //
-// Start with programs for what is crashed.
+// Start with programs.
 package crash
 
 import (
@@ -122,14 +122,14 @@ func (p program) crash(ctx context.Context, level crash.Level, dir string, withi
 	return v, err
 }
 
-// An order is what a process of its own does in its directory.
+// An order is a child process's task in its directory.
 type order struct {
 	Program string
 	Read    bool
 }
 
-// serve stores records behind those that it finds until it is killed, or prints the
-// numbers of those.
+// serve appends records after the existing ones until it is killed, or prints the numbers of the
+// existing ones.
 func serve(o order, out io.Writer) (any, error) {
 	for _, p := range programs {
 		if p.name+" "+p.setting != o.Program {

@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/crash"
 )
 
-// A program is one setting of what is crashed. It is a database that open opens in the working
+// A program is one setting of one peer. It is a database that open opens in the working
 // directory, or a command for the shell and one that reads.
 type program struct {
 	name, setting string
@@ -32,7 +32,7 @@ type database struct {
 	read func(do func(n uint64)) (last uint64, err error)
 }
 
-// programs are what is crashed. SQLite takes the sync of a directory for done even if it has failed
+// programs are the peers to crash. SQLite takes the sync of a directory for done even if it has failed
 // (unixSync in its os_unix.c, ticket 1657). So the level fault loses the whole database, if it
 // meets this call.
 var programs = []program{

@@ -22,7 +22,7 @@ type trialOrder struct {
 	Peer  string
 }
 
-// carryOut is what a child does.
+// carryOut runs an order in a child.
 func (t trialOrder) carryOut(out io.Writer) (any, error) {
 	if t.Fault != "" {
 		return t.underFault(out)

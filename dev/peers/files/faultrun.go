@@ -50,8 +50,7 @@ func meetFaults(ctx context.Context, pick *regexp.Regexp, root string, stdout, s
 	return nil
 }
 
-// run lays the fault, starts the peer in a process of its own, and looks at what
-// it left.
+// run sets the fault, starts the peer in a process of its own, and checks the files it left.
 func (f *fault) run(ctx context.Context, dir string, p *peer) (s standing, err error) {
 	if err := os.Mkdir(dir, 0o777); err != nil {
 		return s, err

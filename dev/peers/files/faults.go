@@ -22,8 +22,7 @@ type fault struct {
 	name  string
 	title string
 	asks  string // the question, for the reader of the table
-	// items are what each peer is to write, in order; those that can't be written
-	// are among them.
+	// items are the peers' writes, in order, unwritable ones included.
 	items func(dir string) []item
 	// bad are the paths that nobody can write.
 	bad func(dir string) []string
@@ -33,13 +32,13 @@ type fault struct {
 	asNobody    bool
 	full        bool // the disk is full for a while
 	anew        bool // the files exist already
-	// act is what the peer does with the items; nil is to write them once.
+	// act writes the items; nil writes them once.
 	act func(p *peer, items []item) (errs []error, err error)
-	// want is what the files are to hold at the end where that is not the items.
+	// want is the files' expected content where it differs from the items.
 	want func(dir string) []item
 }
 
-// An item is one file with what it is to hold.
+// An item is one file with its content.
 type item struct {
 	path string
 	data []byte
@@ -199,7 +198,7 @@ func inOrder(items []item) iter.Seq[item] {
 	}
 }
 
-// An outcome is what a peer reports of a fault.
+// An outcome is a peer's report of a fault.
 type outcome struct {
 	Errors  int      // how many it returned
 	Named   []string // the bad paths that its errors name

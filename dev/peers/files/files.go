@@ -1,5 +1,5 @@
 // Package files writes many files with holdfast's files.Set, with other libraries and with
-// a bare loop in C. It prints how their times compare, and what each does under faults.
+// a bare loop in C. It prints how their times compare, and each one's result under faults.
 //
 // A time counts only if every file was right: each is read back, and counted, after the
 // clock has stopped. Every trial is a process of its own in a fresh directory, so that it
@@ -8,7 +8,7 @@
 // wait that long between two runs on one file system, or use -fs, which makes a new one for
 // each round.
 //
-// Start with groups for what is compared, and with faults for what goes wrong.
+// Start with groups and faults.
 package files
 
 import (
@@ -71,7 +71,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return errors.Join(err, meetFaults(ctx, f.Pick, dir, stdout, stderr))
 }
 
-// room is what the trials of a round leave on the disk.
+// room is the space that the trials of a round leave used.
 func room(all []*group) (bytes int64) {
 	for _, g := range all {
 		for _, a := range g.Arms {
@@ -119,8 +119,8 @@ func trials(z sizes, on command.Place, all []*group) command.Trials[job, how] {
 		Groups: all,
 		Open:   func(ctx context.Context) (err error) { at, err = on.Open(ctx); return err },
 		Close:  func() error { return at.Done() },
-		// What the last trial left is on the disk, and the page cache finds the memory that
-		// the trial will fill.
+		// The last trial's files are on the disk, and the page cache finds the memory that the
+		// trial will fill.
 		Ready: func(_ context.Context, g *group, a *arm) error {
 			err := trial.PrepareMemory(at.Dir, g.Job.of(a).room())
 			command.SettleAll()

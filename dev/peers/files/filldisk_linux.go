@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fillDisk mounts a small file system in memory on the directory and fills it but for
-// half of what the fault writes. Its lift makes room again.
+// fillDisk mounts a small file system in memory on the directory and fills it but for half of the
+// fault's bytes. Its lift makes room again.
 func fillDisk(dir string) (lift, unmount func() error, err error) {
 	if os.Getuid() != 0 {
 		return nil, nil, &unsupported{"only root can mount a disk to fill"}

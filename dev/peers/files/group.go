@@ -15,8 +15,8 @@ type (
 
 // how is how an arm does a job.
 type how struct {
-	// part is what share of the lines it appends, so that a slow arm ends: a third
-	// is 3. Its figures are those of a line all the same. 0 is all.
+	// part divides the lines it appends, so that a slow arm ends: 3 appends a third. Its figures
+	// are per line all the same. 0 is all.
 	part int
 	// ready does what is not in the clock, and returns what is.
 	ready func(s *site) (write func() error, err error)

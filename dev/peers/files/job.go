@@ -37,12 +37,12 @@ func (j job) room() int64 {
 	return int64(j.dirs()) * (int64(j.Files)*block + int64(j.Lines)*int64(j.Size))
 }
 
-// A site is the fresh directory of a trial, and what is to be in it at the end.
+// A site is the fresh directory of a trial, and its expected files.
 type site struct {
 	job
 	dir   string
 	paths []string
-	data  []byte // what each file is to hold, one after the other
+	data  []byte // each file's content, one after the other
 	line  []byte // that is numbered
 }
 
@@ -66,7 +66,7 @@ func newSite(dir string, j job) (s *site, err error) {
 	return s, s.old()
 }
 
-// content is what the file is to hold.
+// content is the file's expected content.
 func (s *site) content(file int) []byte { return s.data[file*s.Size : (file+1)*s.Size] }
 
 const digits = 10

@@ -37,7 +37,7 @@ type peer struct {
 	cancels, appends bool
 	open             func() (writer, error)
 	// keep opens a handle for each file that stays open; nil where there is no such
-	// thing. What it returns writes the first line through the handles, then the
+	// thing. The function it returns writes the first line through the handles, then the
 	// items as whole files, then the last line through the handles.
 	keep func(items []item) (func(first, last []byte) []error, error)
 }
@@ -132,7 +132,7 @@ func keepFiles(items []item) (func(first, last []byte) []error, error) {
 	}, nil
 }
 
-// teller counts each error of those that were joined.
+// teller counts each of the joined errors.
 func teller(errs *[]error) func(error) {
 	return func(err error) {
 		if joined, ok := err.(interface{ Unwrap() []error }); ok {

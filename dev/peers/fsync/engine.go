@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-go/holdfast/stats"
 )
 
-// An engine is what bench measures with, on a file that grows.
+// An engine is bench's own measurement, on a file that grows.
 type engine struct {
 	size    int
 	open    func(path string) (trial.Target, error) // nil is a Writer with sync=each

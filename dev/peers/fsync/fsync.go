@@ -4,7 +4,7 @@
 // Each trial takes about a second and works on a new file in a new directory, which
 // is removed at the end. A tool that is not installed is named and left out.
 //
-// Start with groups for what is compared.
+// Start with groups.
 package fsync
 
 import (
@@ -25,8 +25,7 @@ var Kind = command.Kind{Name: "fsync", Does: "write and fdatasync, O_DSYNC and O
 
 const (
 	shortest = 100 * time.Millisecond // keeps fio's millisecond at 1 %
-	// room is what a trial may take: a file that grows for a second on a disk that is
-	// faster than any we know.
+	// room bounds a trial's file: it grows for a second, on a disk faster than any we know.
 	room = 2 << 30
 )
 

@@ -16,7 +16,7 @@ type (
 	tryFunc = func(context.Context, *site) (sample, error)
 	group   = command.Group[struct{}, tryFunc]
 	arm     = command.Arm[tryFunc]
-	// A sample's time is that of the operations alone: no opening, preparing or closing.
+	// A sample's time covers the operations alone: no opening, preparing or closing.
 	sample = command.Sample
 )
 

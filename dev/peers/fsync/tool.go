@@ -88,7 +88,7 @@ func start(ctx context.Context, path string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// toolError names the tool, and what it said last.
+// toolError names the tool and its last line.
 func toolError(path string, err error, said string) error {
 	lines := strings.Split(strings.TrimSpace(said), "\n")
 	return fmt.Errorf("%s: %w: %s", filepath.Base(path), err, lines[len(lines)-1])

@@ -19,7 +19,7 @@ import (
 
 // A job is one kind of work on a warm or a cold file.
 type job struct {
-	work string // what the results are found by
+	work string // the key of the results
 	cold bool
 }
 

@@ -5,7 +5,7 @@
 // Warm is a file that was read just before. Cold is a file without a page in the page cache,
 // as the kernel reports before the clock starts. Opening and closing are in the clock.
 //
-// Start with groups for what is compared.
+// Start with groups.
 package read
 
 import (

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
-// A site is the file that all read, and what they must find in it.
+// A site is the file that all read, and its expected results.
 type site struct {
 	path string
 	size int
@@ -20,7 +20,7 @@ type site struct {
 	want map[string]result // by the kind of work
 }
 
-// A result is what an arm makes of the file, alike for all arms of a group.
+// A result is an arm's answer about the file, alike for all arms of a group.
 type result struct{ a, b uint64 }
 
 const line = "2026-01-02T03:04:05Z a line of a log that is as long as many of them are\n"

@@ -55,7 +55,7 @@ func appends() (all []*group) {
 	return all
 }
 
-// bufios are a Writer, and what people use in its place with buffers of each size. A large one is
+// bufios are a Writer and its usual substitutes, with buffers of each size. A large one is
 // not always better: behind a mutex that many want, 64 KiB that stay in a CPU's cache are.
 func bufios(w work) []*arm {
 	with := func(buffer string) work {
@@ -87,8 +87,7 @@ func unbuffered() (all []*group) {
 	return all
 }
 
-// formatted are records that take a program some time to make: what a sink costs there is what
-// its users see.
+// formatted are records that take a program some time to make: users see a sink's cost there.
 func formatted() (all []*group) {
 	for _, rounds := range []int{1, 5} {
 		for _, n := range []int{1, 2, 8, 64} {
@@ -103,7 +102,7 @@ func formatted() (all []*group) {
 	return all
 }
 
-// limits are what no sink can pass, by one goroutine that makes as many records.
+// limits are the bounds of any sink, by one goroutine that makes as many records.
 func limits(w work) []*arm {
 	alone := w
 	alone.goroutines, alone.each = 1, w.records()

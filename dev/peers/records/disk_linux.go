@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fdatasync is what a program that cares for its speed calls instead of fsync.
+// fdatasync is called instead of fsync by programs that care for their speed.
 func fdatasync(f *os.File) error {
 	for {
 		if err := unix.Fdatasync(int(f.Fd())); err != unix.EINTR {

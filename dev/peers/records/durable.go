@@ -57,7 +57,7 @@ func (w work) serial() work {
 	return w
 }
 
-// syncLimits are what the disk takes for a record of one goroutine: no arm that shares no sync
+// syncLimits are the disk's own times for a record of one goroutine: no arm without shared syncs
 // can pass them.
 func syncLimits(w work) []*arm {
 	alone := w

@@ -22,7 +22,7 @@ const (
 	idleRecords = 4 // of each, two a second
 )
 
-// idles are what many writers cost, of which each has little to do.
+// idles measure the cost of many writers that have little to do.
 func idles() []*group {
 	w := work{goroutines: 1, each: 5000, size: 40, policy: "buffer=64KiB,flush=10ms,sync=100ms"}
 	g := newGroup("writers=5000", "5,000 writers in one process, each of a file of its own, "+w.policy, w, []*arm{
@@ -59,7 +59,7 @@ func openIdleZap(path string, p holdfast.Policy) (io.WriteCloser, error) {
 	return &zapFile{zapcore.BufferedWriteSyncer{WS: f, Size: int(p.Buffer), FlushInterval: p.Sync.Every}, f}, nil
 }
 
-// idle opens w.each writers. Its sample is of their use, and its values are those of idleColumns.
+// idle opens w.each writers. Its sample is their use, and its values are idleColumns'.
 func idle(create func(string, holdfast.Policy) (io.WriteCloser, error)) func(string, work) (command.Sample, error) {
 	return func(dir string, w work) (s command.Sample, err error) {
 		path := func(i int) string { return filepath.Join(dir, fmt.Sprint(i)) }
@@ -117,10 +117,10 @@ func idle(create func(string, holdfast.Policy) (io.WriteCloser, error)) func(str
 	}
 }
 
-// liveHeap is what is in use after garbage is gone, stacks of goroutines included.
+// liveHeap is the memory in use after garbage is collected, goroutines' stacks included.
 func liveHeap() float64 {
 	runtime.GC()
-	runtime.GC() // what a sync.Pool held is gone after the second
+	runtime.GC() // a sync.Pool's memory is gone after the second
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return float64(m.HeapAlloc + m.StackInuse)

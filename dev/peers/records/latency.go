@@ -31,7 +31,7 @@ func latencies() (all []*group) {
 	return all
 }
 
-// The columns of what distribution returns.
+// The columns of distribution's result.
 var (
 	callColumns = []command.Column{
 		command.Value("call: p50", 0, command.Duration), command.Value("p99", 1, command.Duration), command.Value("slowest", 2, command.Duration),
@@ -74,8 +74,8 @@ func (w work) await(start time.Time, n int) (due time.Duration) {
 	return due
 }
 
-// format is what a program does before a Write: it formats a time and numbers, in memory of its
-// own. A round takes some 200 ns on a Xeon of model 207; `limit no sink` has what it takes here.
+// format is a program's work before a Write: it formats a time and numbers, in memory of its own. A
+// round takes some 200 ns on a Xeon of model 207; `limit no sink` has what it takes here.
 func format(text []byte, rounds int) []byte {
 	for i := range rounds {
 		text = time.Unix(1_700_000_000, int64(i)*1001).UTC().AppendFormat(text[:0], time.RFC3339Nano)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -41,7 +42,78 @@ func logReads() (all []*group) {
 			all = append(all, g)
 		}
 	}
-	return all
+	w := work{goroutines: 1, each: 2000, size: durableSize}
+	follow := func(o wal.Options, channel bool) how {
+		return how{whole: func(dir string, w work) (command.Sample, error) { return followLog(dir, w, o, channel) }}
+	}
+	durable, lazy := wal.Options{Policy: holdfast.Durable()}, wal.Options{Policy: holdfast.Unbuffered()}
+	g := newGroup(fmt.Sprintf("logread/follow/size=%d", w.size), fmt.Sprintf("records of %d bytes that another goroutine waits for", w.size), w, []*arm{
+		{Name: "holdfast", Note: "package wal, sync=group: Follow", Do: follow(durable, false)},
+		{Name: "holdfast-unbuffered", Note: "the same under sync=never", Do: follow(lazy, false)},
+		{Name: "limit channel", Note: "the index goes through a channel, and nothing is read", Do: follow(durable, true)},
+		{Name: "limit channel-unbuffered", Note: "the same under sync=never", Do: follow(lazy, true)},
+	})
+	g.Notes = []string{"A record's time is the median from Append's return until the other goroutine has the record; 0 if it had it before. The CPU time is of both goroutines and includes Append. raft-wal and tidwall/wal wake no reader."}
+	return append(all, g)
+}
+
+// followLog appends records, and waits until another goroutine has each.
+func followLog(dir string, w work, o wal.Options, channel bool) (s command.Sample, err error) {
+	l, err := openWAL(dir, o, w)
+	if err != nil {
+		return s, err
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	appended, had, over := make(chan uint64, 1), make(chan time.Time, 1), make(chan error, 1)
+	go func() {
+		if channel {
+			for range appended {
+				had <- time.Now()
+			}
+			over <- nil
+			return
+		}
+		for r, err := range l.Follow(ctx, 1) {
+			now := time.Now()
+			if err != nil {
+				if err == context.Canceled {
+					err = nil
+				}
+				over <- err
+				return
+			}
+			if binary.LittleEndian.Uint64(r.Data) != r.Index-1 {
+				over <- fmt.Errorf("record %d is another", r.Index)
+				return
+			}
+			had <- now
+		}
+	}()
+	took, rec, cpu := make([]time.Duration, w.records()), newRecord(w.size, 0), command.CPUTime()
+	for i := range took {
+		rec.number(i)
+		last, err := l.Append(rec)
+		now := time.Now()
+		if err != nil {
+			stop()
+			return s, errors.Join(err, l.Close())
+		}
+		if channel {
+			appended <- last
+		}
+		select {
+		case at := <-had:
+			took[i] = max(0, at.Sub(now))
+		case err := <-over:
+			stop()
+			return s, errors.Join(err, l.Close())
+		}
+	}
+	slices.Sort(took)
+	s = command.Sample{Elapsed: max(1, took[len(took)/2]*time.Duration(len(took))), CPU: command.CPUTime() - cpu, Units: len(took)}
+	stop()
+	close(appended)
+	return s, errors.Join(<-over, l.Close())
 }
 
 // readLog fills a log, and reads as many records as it has.

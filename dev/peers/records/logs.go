@@ -46,10 +46,10 @@ func logs() (all []*group) {
 	return all
 }
 
-// largeLogs is logs with records of a page, and without those that do not share syncs.
+// largeLogs is logs with records of a page, without the logs that do not share syncs.
 func largeLogs() (all []*group) {
 	for _, n := range []int{1, 8, 64, 512} {
-		// More bytes a trial slow the disk down for those that follow.
+		// More bytes a trial slow the disk down for the following trials.
 		w := work{goroutines: n, each: min(logEach[n]/2, 8_000/n), size: 4 * kib}
 		arms := append(holdfastLogs(),
 			&arm{Name: "pebble", Note: pebbleNote, Do: how{open: openPebble(1, false), read: pebbleRecords}},
@@ -87,7 +87,7 @@ func oldRecords(w work) (n, segments int) {
 // now and then which of them go.
 func openRecycled(o wal.Options) func(string, work) (*sink, error) {
 	return func(dir string, w work) (*sink, error) {
-		l, _, err := wal.Open(logDir(dir), o)
+		l, err := openWAL(dir, o, w)
 		if err != nil {
 			return nil, err
 		}
@@ -100,15 +100,14 @@ func openRecycled(o wal.Options) func(string, work) (*sink, error) {
 		if err := l.Close(); err != nil { // so that nothing is prepared within the clock
 			return nil, err
 		}
-		l, found, err := wal.Open(logDir(dir), o)
-		if err != nil {
+		if l, err = openWAL(dir, o, w); err != nil {
 			return nil, err
 		}
-		if found.Segments != segments {
-			return nil, errors.Join(fmt.Errorf("an older log of %d records has %d segments, want %d", old, found.Segments, segments), l.Close())
+		keep := holdfast.Size(segments-1) * recycledSegment
+		if kept := l.FirstWithin(keep, 0); kept != uint64(old+1)/uint64(segments)+1 {
+			return nil, errors.Join(fmt.Errorf("an older log of %d records has not %d segments: its second begins with %d", old, segments, kept), l.Close())
 		}
 		const look = 1000
-		keep := holdfast.Size(segments-1) * recycledSegment
 		retain := func() error { return l.TruncateBefore(min(l.FirstWithin(keep, 0), uint64(old)+1)) }
 		if err := retain(); err != nil { // one segment is recycled from now on
 			return nil, errors.Join(err, l.Close())
@@ -171,8 +170,8 @@ func numbered(put func(index uint64, p []byte) error) func(p []byte) error {
 func logDir(dir string) string { return filepath.Join(dir, "wal") }
 
 func openLog(o wal.Options) func(string, work) (*sink, error) {
-	return func(dir string, _ work) (*sink, error) {
-		l, _, err := wal.Open(logDir(dir), o)
+	return func(dir string, w work) (*sink, error) {
+		l, err := openWAL(dir, o, w)
 		if err != nil {
 			return nil, err
 		}
@@ -194,7 +193,7 @@ func logRecords(dir string, _ work) iter.Seq2[[]byte, error] {
 	}
 }
 
-// groundBlock is what O_DIRECT wants: a multiple of every usual sector.
+// groundBlock is a block for O_DIRECT: a multiple of every usual sector.
 const groundBlock = 4096
 
 // openGround overwrites a file of zeros that was synced, and cuts it to length at the end.

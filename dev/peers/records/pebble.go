@@ -37,7 +37,7 @@ func openPebble(entries int, recycled bool) func(string, work) (*sink, error) {
 	}
 }
 
-// pebbleConfig is that of a database at pebble's newest format.
+// pebbleConfig configures a database at pebble's newest format.
 func pebbleConfig() pebble.LogWriterConfig {
 	return pebble.LogWriterConfig{WriteWALSyncOffsets: func() bool { return true }}
 }

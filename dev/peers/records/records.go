@@ -4,7 +4,7 @@
 // A time counts only if the file holds the right bytes: every trial is read back and verified
 // after its clock has stopped. Every trial is a process of its own.
 //
-// Start with appends and durables for what is compared, and with clock for what is timed.
+// Start with appends and durables for the groups, and with clock for the timed span.
 package records
 
 import (
@@ -47,7 +47,7 @@ func appendGroups() []*group {
 
 func durableGroups() []*group { return concat(durables(), windows()) }
 
-func logGroups() []*group { return concat(logs(), largeLogs(), logReads(), rotating()) }
+func logGroups() []*group { return concat(logs(), largeLogs(), logSyncs(), logReads(), rotating()) }
 
 func concat(families ...[]*group) (all []*group) {
 	for _, f := range families {
@@ -63,7 +63,7 @@ type order struct {
 	Dir        string
 }
 
-// carryOut is what a child does.
+// carryOut runs an order in a child.
 func (o order) carryOut(all []*group) (any, error) {
 	g, a := command.Find(all, o.Group, o.Arm)
 	if g == nil {
@@ -167,7 +167,7 @@ func plan(f *command.Flags, root string, all []*group, stderr io.Writer) error {
 	if command.FileSystem(root) == "tmpfs" {
 		fmt.Fprintf(stderr, "%s: tmpfs is in memory: nothing there is durable, and syncs cost nothing; choose a disk with -dir\n", f.Kind)
 	}
-	const extra = 1 << 30 // what the peers preallocate and what the file system needs
+	const extra = 1 << 30 // the peers' preallocation and the file system's own blocks
 	free, err := sys.FreeSpace(root)
 	if err == nil && free < 2*most+extra {
 		return fmt.Errorf("-dir: %.1f GB are free, and a trial may take %.1f GB; choose another disk", float64(free)/1e9, float64(2*most+extra)/1e9)

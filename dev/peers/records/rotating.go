@@ -17,7 +17,7 @@ import (
 )
 
 // rotating compares how fast logs take records that rotate by size: kind rotate compares the same
-// by what they lose.
+// logs by their losses.
 func rotating() (all []*group) {
 	const size = 8 * holdfast.MiB
 	ours := func(p holdfast.Policy) how {

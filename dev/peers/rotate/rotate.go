@@ -6,7 +6,7 @@
 // and truncates it. Or it takes the permission to change the directory, or fills the disk. Then all files of
 // the log are read. The records that are lost, occur twice, or are no whole line are counted.
 //
-// Start with troubles for what happens to a log.
+// Start with troubles.
 package rotate
 
 import (
@@ -41,7 +41,7 @@ const goroutines = 8
 // A sink is a log that rotates.
 type sink interface {
 	io.WriteCloser
-	Rotate() error // what it offers to a program that gets a SIGHUP
+	Rotate() error // its call for a program that gets a SIGHUP
 }
 
 // Limits say when a log rotates by itself; zero is never.
@@ -87,7 +87,7 @@ func openLumberjack(path string, at limits) (sink, error) {
 			case <-t.stop:
 				return
 			case <-tick:
-				l.Rotate() // what it cannot do it tries again
+				l.Rotate() // it tries again after a failure
 			}
 		}
 	}()
@@ -115,7 +115,7 @@ type trouble struct {
 	at      limits
 	times   int                                     // how often do is called
 	paced   bool                                    // the records come at a rate: what is noticed within a second needs seconds
-	prepare func(*trial, int) (func() error, error) // for so many records; returns what undoes it
+	prepare func(*trial, int) (func() error, error) // for n records; returns the function that undoes it
 	do      func(*trial) error
 }
 
@@ -274,7 +274,7 @@ func measure(in string, a arm, x trouble, records, rate int) (c count, err error
 	accepted, refused, troubled := t.write(x, records, rate)
 	err = t.log.Close()
 	if errors.Is(err, holdfast.ErrUnlinked) {
-		err = nil // what it says is counted
+		err = nil // its lines are counted
 	}
 	if err = errors.Join(troubled, err); err != nil {
 		return c, err
@@ -316,7 +316,7 @@ func (t *trial) write(x trouble, records, rate int) (accepted [goroutines][]bool
 	return accepted, int(refusals.Load()), err
 }
 
-// count reads all files of the log. What was in a file when it was removed counts as there.
+// count reads all files of the log. Records in a file at its removal count as present.
 func (t *trial) count(c *count, accepted [goroutines][]bool) error {
 	var texts [][]byte
 	entries, err := os.ReadDir(t.dir)
@@ -417,7 +417,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return nil
 }
 
-// String says how many records were lost, and what else was not as it should be.
+// String says how many records were lost, and every other deviation.
 func (c count) String() string {
 	text := fmt.Sprintf("%d lost", c.lost)
 	for _, x := range []struct {

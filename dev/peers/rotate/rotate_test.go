@@ -21,7 +21,7 @@ func TestUnknownCommandIsRefused(t *testing.T) { isolate.RefusesUnknownCommand(t
 func TestRotateLosesNothing(t *testing.T) {
 	for _, x := range troubles {
 		x.at.size /= 8
-		for _, a := range arms[:2] { // what others lose is theirs to say
+		for _, a := range arms[:2] { // the others' losses are not our test's
 			t.Run(x.name+" "+a.name, func(t *testing.T) {
 				t.Parallel()
 				const records = 12_000 // 1.2 MB in 1.5 seconds

@@ -1,7 +1,6 @@
-// Package beside sets our statistics beside those of benchstat, on the same
-// samples: golang.org/x/perf/benchmath is the library that benchstat judges with.
-// What both know, they must agree on; where rounds are paired, ours should see
-// what benchstat can't.
+// Package beside compares our statistics with benchstat's, on the same samples:
+// golang.org/x/perf/benchmath is the library that benchstat judges with. They must agree where both
+// have an answer; where rounds are paired, ours should see what benchstat can't.
 package beside
 
 import (
@@ -36,7 +35,7 @@ func differs(c stat.Comparison) bool {
 	return c.Verdict == stat.Faster || c.Verdict == stat.Slower
 }
 
-// draw returns n costs around level with so much lognormal noise.
+// draw returns n costs around level with lognormal noise.
 func draw(r *rand.Rand, n int, level, noise float64) []float64 {
 	x := make([]float64, n)
 	for i := range x {
@@ -61,7 +60,7 @@ const runs = 500
 
 // Both take the median with an interval between two order statistics that covers at least 95 %.
 // Ours is equally far from both ends, so that the interval of a rate is the inverse of its time's.
-// That of benchstat leaves one sample away at one end where 95 % allow it. Up to 30 samples
+// benchstat's interval leaves one sample out at one end where 95 % allow it. Up to 30 samples
 // benchstat too counts exactly.
 func TestMedianAndIntervalAgree(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))

@@ -1,6 +1,6 @@
 // Command platforms holds the packages of the current directory against systems other than this one:
-// each must type-check there with its tests. Those that have other files there than here must
-// have nothing that go vet reports.
+// each must type-check there with its tests. Packages with other files there than here must pass go
+// vet.
 //
 //	platforms OS/ARCH[,OS/ARCH]... PACKAGE...
 //
@@ -49,7 +49,7 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// analyzers are those of go vet that need no facts of other packages. The others (printf,
+// analyzers are go vet's that need no facts of other packages. The others (printf,
 // lostcancel and so on) would read every dependency, and ask what does not depend on the system.
 var analyzers = []*analysis.Analyzer{
 	asmdecl.Analyzer, assign.Analyzer, atomic.Analyzer, bools.Analyzer, buildtag.Analyzer, composite.Analyzer, copylock.Analyzer, defers.Analyzer,
@@ -83,7 +83,7 @@ func main() {
 	}
 }
 
-// withoutBodies parses a file of a dependency. Nothing here depends on what its functions do.
+// withoutBodies parses a file of a dependency. Nothing here depends on its functions' bodies.
 func withoutBodies(files *token.FileSet, name string, source []byte) (*ast.File, error) {
 	file, err := parser.ParseFile(files, name, source, parser.SkipObjectResolution)
 	if err != nil {
@@ -107,8 +107,8 @@ func filesHere(patterns []string) (map[string][]string, error) {
 	return files, err
 }
 
-// faultsOn reports how many faults the packages have on a platform, and prints each. What has the
-// same files there as here is vetted here.
+// faultsOn reports how many faults the packages have on a platform, and prints each. A package with
+// the same files there as here is vetted here.
 func faultsOn(platform string, here map[string][]string, patterns []string) (int, error) {
 	system, processor, ok := strings.Cut(platform, "/")
 	if !ok {
@@ -139,7 +139,7 @@ func faultsOn(platform string, here map[string][]string, patterns []string) (int
 		return 0, fmt.Errorf("no package is %q", patterns)
 	}
 	packages.Visit(loaded, nil, func(p *packages.Package) {
-		if p.Module == nil || !p.Module.Main { // what the bodies used is now unused
+		if p.Module == nil || !p.Module.Main { // the bodies' imports are now unused
 			p.Errors = slices.DeleteFunc(p.Errors, func(e packages.Error) bool { return e.Kind == packages.TypeError })
 		}
 		p.IllTyped = false

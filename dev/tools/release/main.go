@@ -5,7 +5,7 @@
 //	go -C dev/tools/release run . [-commit COMMIT] [-o DIRECTORY] [-platforms OS/ARCH,...] [-packages=false]
 //	go -C dev/tools/release run . -notice
 //
-// What is built is a clone of the commit, never the working directory. With -notice it writes
+// It builds a clone of the commit, never the working directory. With -notice it writes
 // NOTICE: the licences of all that the command links.
 package main
 
@@ -46,7 +46,7 @@ var platforms = []platform{
 // A release is one on its way.
 type release struct {
 	source   string    // a clone of the commit
-	out      string    // the directory of what is made
+	out      string    // the directory of the output
 	commit   string    // its whole name
 	when     time.Time // the commit's; the only time in any file
 	version  string    // as the binaries say it, without the v

@@ -57,7 +57,7 @@ func (r *release) bill(f *os.File, p platform, binary string) error {
 	return cdx.NewBOMEncoder(f, cdx.BOMFileFormatJSON).SetPretty(true).Encode(bom)
 }
 
-// A digests is what in-toto calls a DigestSet.
+// A digests is in-toto's DigestSet.
 type digests map[string]string
 
 // A subject is a file that a statement is about, or what it was made from.

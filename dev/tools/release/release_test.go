@@ -183,7 +183,7 @@ func sumsHold(t *testing.T, r *release) {
 	}
 }
 
-// billIsWhole holds a bill of materials to what the binary says of itself.
+// billIsWhole compares a bill of materials with the binary's own build information.
 func billIsWhole(t *testing.T, text []byte, binary string) {
 	t.Helper()
 	info, err := buildinfo.ReadFile(binary)

@@ -7,8 +7,8 @@
 //
 //	go test -json ./... | skips skipped.txt failed.txt ran.txt
 //
-// Its exit code reports only its own failures: that of go test says whether the tests
-// passed (set -o pipefail).
+// Its exit code reports only its own failures; go test's own says whether the tests passed (set -o
+// pipefail).
 package main
 
 import (
@@ -146,8 +146,8 @@ func handle(line string, said *outputs, out, skipped, failed, ran io.Writer) err
 	return err
 }
 
-// closePackage shows the failed tests, and those that were running when the
-// package ended, and then what the package says itself.
+// closePackage prints the failed tests, the tests still running when the package ended, and then
+// the package's own output.
 func closePackage(pkg key, action string, said *outputs, out, failed io.Writer) error {
 	if action == "fail" {
 		if _, err := io.WriteString(failed, said.failures(pkg)); err != nil {

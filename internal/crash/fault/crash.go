@@ -14,7 +14,7 @@ func (f *File) ProcessCrash() []byte {
 }
 
 // Stable returns how many bytes no power cut takes away, counted from the file's start. These are
-// what a Sync covered that returned nil, up to the first byte that a failed one lost.
+// the bytes covered by a Sync that returned nil, up to the first byte that a failed one lost.
 func (f *File) Stable() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -26,8 +26,8 @@ func (f *File) Stable() int64 {
 }
 
 // PowerCut returns one thing that the file may hold if the machine dies now. It is all that is on
-// the disk, with zeros where a failed sync lost bytes. Of what was written since the last sync, the
-// file holds nothing, everything, zeros, or an arbitrary choice of sectors. A missing sector is
+// the disk, with zeros where a failed sync lost bytes. Of the bytes written since the last sync,
+// the file holds nothing, everything, zeros, or an arbitrary choice of sectors. A missing sector is
 // zeros, or the file ends there.
 func (f *File) PowerCut(r *rand.Rand) []byte {
 	f.mu.Lock()

@@ -72,9 +72,9 @@ type DiskFault struct {
 	// Path is a glob as in path.Match, of the path that the call names or that its
 	// descriptor was opened by; "" is any. One without a slash is of the last element.
 	Path  string
-	First int           // the first call that it hits, of those that match since Add, from 1; 0 is 1
+	First int           // the first call that it hits among the matching calls since Add, from 1; 0 is 1
 	Times int           // how many calls in a row it hits; 0 is all that follow
-	Err   error         // what the call returns, wrapped in a *DiskError; nil is success
+	Err   error         // the call's error, wrapped in a *DiskError; nil is success
 	Take  int           // of a Write: how many bytes it takes at most, or All
 	Delay time.Duration // how long the call takes before it has any effect
 	Stops bool          // of a sync that it fails: the file system stops, and each later sync there fails too
@@ -116,7 +116,7 @@ func (x *armedFault) hits(c DiskCall) bool {
 // A DiskCall is one call as the disk saw it. Paths are absolute.
 type DiskCall struct {
 	Op         DiskOp
-	N          int    // its number among those of its kind, from 1
+	N          int    // its number within its kind, from 1
 	FD         int    // the descriptor that it was given or returned; -1 is none
 	Path, To   string // To: of a Rename
 	Len        int    // Write: how many bytes it was given
@@ -125,7 +125,7 @@ type DiskCall struct {
 	Err        error
 }
 
-// A DiskError is what a failed call returns. Each call has a value of its own, so that a test can
+// A DiskError is a failed call's error. Each call has a value of its own, so that a test can
 // ask whether this very failure was reported.
 type DiskError struct {
 	Op   DiskOp

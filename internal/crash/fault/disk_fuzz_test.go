@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
 )
 
-// A script is bytes that choose the calls of a disk. It keeps its own account of what a
-// power cut may leave of them, by another method than the disk's.
+// A script is bytes that choose the calls of a disk. It keeps its own account of the states that a
+// power cut may leave, by another method than the disk's.
 type script struct {
 	t           *testing.T
 	d           *fault.Disk
@@ -34,7 +34,7 @@ type scriptFile struct {
 
 // A scriptDirectory has what each name may be after a power cut, the newest last.
 type scriptDirectory struct {
-	id    string // what its marker holds: a file that is never touched again
+	id    string // its marker's content: a file that is never touched again
 	mount bool
 	fd    int
 	names map[string][]scriptName
@@ -320,7 +320,7 @@ func (file *scriptFile) wasSynced(err error) {
 	}
 }
 
-// namesSynced notes that what a directory shows now is all that it may show, but for what a failed
+// namesSynced notes that a directory may show only its present names, but for names that a failed
 // sync has lost. This holds here and in the directories with which it has changed names.
 func (s *script) namesSynced(f *scriptDirectory, err error) {
 	if err != nil {
@@ -383,7 +383,7 @@ func (s *script) judge(m *fault.Image) {
 	j.directory("/", s.directories[0])
 	for _, f := range s.directories {
 		if s.lost[one(f.mount)] {
-			continue // what was lost may be of a move: then its two names tell different stories
+			continue // the lost change may be a move: then its two names tell different stories
 		}
 		if j.seen[f] > 1 {
 			s.t.Errorf("%s has %d names", f.id, j.seen[f])

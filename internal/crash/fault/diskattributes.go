@@ -122,7 +122,7 @@ func (d *Disk) Attribute(fd int, name string) (value []byte, err error) {
 	return value, err
 }
 
-// SetAttribute sets an extended attribute. That of an access control list changes no
+// SetAttribute sets an extended attribute. An access control list's attribute changes no
 // permissions here.
 func (d *Disk) SetAttribute(fd int, name string, value []byte) error {
 	return d.onAttributes(fd, func(f *inode) error {

@@ -123,7 +123,7 @@ func (d *Disk) openLocked(c *DiskCall, f *inode, flag int) {
 		heard: f.lost.times, heardAll: f.device.lost.times}
 }
 
-// opened is what a call that opens returns.
+// opened is the result of a call that opens.
 func opened(c *DiskCall, err error) (int, error) {
 	if err != nil {
 		return -1, err
@@ -164,7 +164,7 @@ func (d *Disk) OpenForNames(name sys.Name) (fd int, err error) {
 }
 
 // OpenFile opens a file of a directory with flags of package os; it follows symbolic
-// links, or with sys.NoFollow reports ELOOP. A new file has these permissions but those of umask 022.
+// links, or with sys.NoFollow reports ELOOP. A new file has these permissions without the bits of umask 022.
 func (d *Disk) OpenFile(dir int, name sys.Name, flag int, perm uint32) (fd int, err error) {
 	c := &DiskCall{Op: DiskOpen}
 	return opened(c, d.inDir(c, dir, name.String(), "", func(in *inode) error {
@@ -209,9 +209,9 @@ func (d *Disk) Write(fd int, p []byte) (int, error) { return d.write(fd, p, ownO
 // WriteAt writes at an offset, as Write does.
 func (d *Disk) WriteAt(fd int, p []byte, at int64) (int, error) { return d.write(fd, p, at, false) }
 
-// WriteAtDurably is WriteAt, and brings these bytes to the disk and no others. If it fails,
-// those that it took are lost, as by Sync. It is a violation if an earlier change of the
-// file is not on the disk: the caller must not take that for durable.
+// WriteAtDurably is WriteAt, and brings these bytes to the disk and no others. If it fails, the
+// bytes that it took are lost, as by Sync. It is a violation if an earlier change of the file is
+// not on the disk: the caller must not take that for durable.
 func (d *Disk) WriteAtDurably(fd int, p []byte, at int64) (int, error) {
 	return d.write(fd, p, at, true)
 }
@@ -425,7 +425,7 @@ func (d *Disk) LacksJournal(fd int) bool {
 	return o != nil && !o.closed && o.file.device.lacksJournal
 }
 
-// Dirty returns how many bytes are not on the disk, with those of SetDirty.
+// Dirty returns how many bytes are not on the disk, SetDirty's included.
 func (d *Disk) Dirty() (n int64, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -558,7 +558,7 @@ func (d *Disk) StatFD(fd int) (s sys.Stat, err error) {
 	return s, err
 }
 
-// Chmod sets permissions. What a crash leaves of them is not modelled.
+// Chmod sets permissions. A crash's effect on them is not modelled.
 func (d *Disk) Chmod(fd int, perm uint32) error {
 	return d.onDescriptor(&DiskCall{Op: DiskChmod, FD: fd}, nil, unless(func(o *descriptor) error {
 		o.file.mode = o.file.mode&^permBits | perm&permBits
@@ -566,7 +566,7 @@ func (d *Disk) Chmod(fd int, perm uint32) error {
 	}))
 }
 
-// Chown sets the owner and the group. What a crash leaves of them is not modelled.
+// Chown sets the owner and the group. A crash's effect on them is not modelled.
 func (d *Disk) Chown(fd int, uid, gid uint32) error {
 	return d.onDescriptor(&DiskCall{Op: DiskChown, FD: fd}, nil, unless(func(o *descriptor) error {
 		o.file.uid, o.file.gid = uid, gid
@@ -574,7 +574,7 @@ func (d *Disk) Chown(fd int, uid, gid uint32) error {
 	}))
 }
 
-// Mkdir makes a directory, with these permissions but those of umask 022.
+// Mkdir makes a directory, with these permissions without the bits of umask 022.
 func (d *Disk) Mkdir(name sys.Name, perm uint32) error {
 	return d.byPath(&DiskCall{Op: DiskMkdir, Path: name.String()}, func() error {
 		at, err := d.findLocked(d.root, name.String(), false)

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// An Image is what a crash leaves, by absolute paths. A file with two names has the same bytes under both.
+// An Image is the disk after a crash, by absolute paths. A file with two names has the same bytes under both.
 type Image struct {
 	Files map[string][]byte
 	Dirs  map[string]bool   // the root is "/"
@@ -34,17 +34,16 @@ func (d *Disk) ProcessCrash() *Image {
 // PowerCut returns one thing that may be there if the machine dies now. By these rules:
 //
 // A file's bytes are there as a Sync or Datasync of the file, or a SyncAll of its file system,
-// found them that returned nil. Of what was done since, there may be nothing, all, or the size and
-// zeros. There may also be an arbitrary choice of sectors, up to some moment. A missing sector is
-// zeros, or the file ends there. Bytes that a failed sync lost are zeros, or what they were to
-// replace.
+// found them that returned nil. Of later writes there may be nothing, all, or the size and zeros.
+// There may also be an arbitrary choice of sectors, up to some moment. A missing sector is zeros,
+// or the file ends there. Bytes that a failed sync lost are zeros, or what they were to replace.
 //
 // A directory's names are there as a Sync of the directory, or a SyncAll, found them that returned
 // nil. To sync a file is not enough. To sync what is in a new directory is not enough for its name.
 // Of the calls since, each is there or not, by an arbitrary choice, with those before it that were
 // about the same file. A Rename is there as a whole or not at all. A name may be there and the
-// file's bytes not. What a failed sync was to bring there may be there until the next one that
-// returns nil, and never is from then on.
+// file's bytes not. Bytes of a failed sync may be there until the next sync that returns nil, and
+// never are from then on.
 func (d *Disk) PowerCut(r *rand.Rand) *Image {
 	d.mu.Lock()
 	defer d.mu.Unlock()

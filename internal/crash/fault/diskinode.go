@@ -25,10 +25,10 @@ type device struct {
 	syncsAll     bool
 	lacksJournal bool
 	dirty        map[*inode]bool // files that have changes
-	log          []*nameOp       // what was done to names and is not on the disk yet, in order
+	log          []*nameOp       // changes of names that are not on the disk yet, in order
 	nameOps      int             // how many there were
 	lost         loss
-	stopped      error // what each sync returns; nil while it runs
+	stopped      error // each sync's error; nil while it runs
 }
 
 // An inode is a file, a directory or a symbolic link.
@@ -45,7 +45,7 @@ type inode struct {
 	lockedBy   *descriptor          // alone
 	sharedBy   map[*descriptor]bool // the lock
 
-	// Of a file: the kernel's bytes, those on the disk, and what leads from these to
+	// Of a file: the kernel's bytes, the disk's bytes, and the writes that lead from these to
 	// those. A change keeps its number, counted from 0, when others before it are gone.
 	bytes   []byte
 	stable  []byte
@@ -181,7 +181,7 @@ func (d *Disk) forgetLocked(f *inode) {
 	}
 }
 
-// A nameOp is what one call does to names: all of it is on the disk, or nothing.
+// A nameOp is one call's change of names: all of it is on the disk, or nothing.
 type nameOp struct {
 	number int // counted from 1, of its device
 	edits  []edit
@@ -240,7 +240,7 @@ func (op *nameOp) onto(names func(dir *inode) map[string]*inode) {
 }
 
 // settleNamesLocked brings the names of a directory to the disk, or of the whole device
-// if dir is nil. It applies the ops up to a number, and those that they build on. Of
+// if dir is nil. It applies the ops up to a number, and the ops that they build on. Of
 // these, what a failed sync has lost is not there, and never will be.
 func (v *device) settleNamesLocked(dir *inode, upTo int) {
 	ops := v.namesOf(dir, upTo)
@@ -275,7 +275,7 @@ func (v *device) loseNamesBesideLocked(f *inode, upTo int) {
 }
 
 // namesOf returns the ops up to a number that concern a directory, or the whole device
-// if dir is nil. Those that they build on come with them, in their order.
+// if dir is nil. The ops that they build on come with them, in their order.
 func (v *device) namesOf(dir *inode, upTo int) (ops []*nameOp) {
 	with := map[*inode]bool{dir: true}
 	for _, op := range slices.Backward(v.log) { // the newest takes along what is older
@@ -295,8 +295,8 @@ func (v *device) namesOf(dir *inode, upTo int) (ops []*nameOp) {
 	return ops
 }
 
-// A place is where a path leads: to a name of a directory, and what it names, nil if
-// nothing. The name is empty where the path ends with no name, but at a directory.
+// A place is where a path leads: a name in a directory, and its inode, nil if none. The name is
+// empty where the path ends with no name, but at a directory.
 type place struct {
 	dir  *inode
 	name string
@@ -380,7 +380,7 @@ func (d *Disk) pathLocked(at place) string {
 }
 
 // Resolve follows the symbolic links of a path to a file, which may be missing at
-// its end. What it returns begins with a slash if the path does.
+// its end. Its result begins with a slash if the path does.
 func (d *Disk) Resolve(name string) (resolved string, err error) {
 	err = d.byPath(&DiskCall{Op: DiskResolve, Path: name}, func() error {
 		at, err := d.findLocked(d.root, name, true)

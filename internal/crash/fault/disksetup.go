@@ -10,9 +10,8 @@ import (
 )
 
 // The methods here are for tests. They are no calls: no fault hits them, and no count
-// has them. What Mount, Bind, MkdirAll, WriteFile, Link and Symlink make or displace
-// is on the disk at once. All other names of its directory are then on the disk too.
-// What is moved or removed is not.
+// has them. Changes by Mount, Bind, MkdirAll, WriteFile, Link and Symlink are on the disk at once.
+// All other names of its directory are then on the disk too. Moves and removals are not.
 
 // SetDescriptors sets how many descriptors the system gives: EMFILE beyond. 0 is no
 // limit.
@@ -22,8 +21,8 @@ func (d *Disk) SetDescriptors(n int) {
 	d.limit = n
 }
 
-// SetCap sets how many descriptors the disk's user promised to have at most, those
-// that are being opened included: more are a violation. 0 is no promise.
+// SetCap sets how many descriptors the disk's user promised to have at most, calls that open one
+// included: more are a violation. 0 is no promise.
 func (d *Disk) SetCap(n int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -89,8 +88,8 @@ func (d *Disk) SetSyncsAll(name string, ok bool) {
 	}
 }
 
-// SetLacksJournal sets what LacksJournal says for the file system that a path is on. What
-// a crash leaves there is modelled as elsewhere, what a failed sync of a file loses is not.
+// SetLacksJournal sets what LacksJournal says for the file system that a path is on. A crash there
+// is modelled as elsewhere, the loss by a failed sync of a file is not.
 func (d *Disk) SetLacksJournal(name string, lacks bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package fault knows how files fail and what a crash leaves of them. Its [File] lives
+// Package fault models the failures and crashes of files. Its [File] lives
 // in memory at two levels: the kernel (what Write took) and the disk (what a Sync that
 // returned nil covers). It fails, stalls and fills up where its [Fault] values say so.
 //
@@ -9,10 +9,10 @@
 //
 // It knows nothing of its users. It is for tests and for proofs only.
 //
-// Start with [New], [NewDisk] or [NewSource]. [File.ProcessCrash] and [File.PowerCut], or those of
-// a Disk, return what a crash at this moment leaves. [File.Calls] and [File.Violations] return how
-// it was used. Everything is a function of the faults, the calls and the seed of the random source.
-// It reads the time with time.Now and waits with time.Sleep, so that under testing/synctest a delay
+// Start with [New], [NewDisk] or [NewSource]. [File.ProcessCrash] and [File.PowerCut], or a Disk's,
+// return the state after a crash at this moment. [File.Calls] and [File.Violations] return how it
+// was used. Everything is a function of the faults, the calls and the seed of the random source. It
+// reads the time with time.Now and waits with time.Sleep, so that under testing/synctest a delay
 // costs nothing.
 package fault
 
@@ -48,7 +48,7 @@ type Fault struct {
 	Op    Op
 	First int           // the first call that it hits, counted from 1; 0 is 1
 	Times int           // how many calls in a row it hits; 0 is all that follow
-	Err   error         // what the call returns, wrapped in an *Error; nil is success
+	Err   error         // the call's error, wrapped in an *Error; nil is success
 	Take  int           // of a Write: how many bytes it takes at most, or All
 	Delay time.Duration // how long the call takes before it has any effect
 	Full  bool          // of a Write: what it takes fills the disk, until SetRoom
@@ -60,11 +60,11 @@ func (x Fault) hits(op Op, n int) bool {
 	return x.Op == op && n >= first && (x.Times == 0 || n < first+x.Times)
 }
 
-// An Error is what a failed call returns. Each call has a value of its own, so that a test can ask
+// An Error is a failed call's error. Each call has a value of its own, so that a test can ask
 // whether this very failure was reported.
 type Error struct {
 	Op  Op
-	N   int // the number of the call among those of its kind, from 1
+	N   int // the number of the call within its kind, from 1
 	Err error
 }
 
@@ -74,7 +74,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // A Call is one call as the file saw it.
 type Call struct {
 	Op         Op
-	N          int   // its number among those of its kind, from 1
+	N          int   // its number within its kind, from 1
 	From, To   int64 // Write: the bytes it took; Sync: what it made stable, or lost
 	Len        int   // Write: how many bytes it was given
 	Start, End time.Time
@@ -93,7 +93,7 @@ type File struct {
 	mu       sync.Mutex
 	kernel   []byte // all that Write took
 	stable   int64  // kernel[:stable] is on the disk, except lost
-	lost     []span // what a failed sync dropped: never on the disk
+	lost     []span // bytes that a failed sync dropped: never on the disk
 	room     int64
 	sector   int64
 	faults   []Fault

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A Turn is what one Read of a Source does. It gives at most Take bytes, or All that there is room
+// A Turn scripts one Read of a Source. It gives at most Take bytes, or All that there is room
 // for, and returns Err with them. The zero Turn gives nothing and no error.
 type Turn struct {
 	Take  int
@@ -19,11 +19,11 @@ type Turn struct {
 // what a reader of sources must not do is recorded as a violation.
 type Source struct {
 	mu       sync.Mutex
-	data     []byte // what is left
+	data     []byte // the bytes left
 	turns    []Turn // of the Reads to come
 	reads    int
 	inFlight int
-	end      error // what comes after data
+	end      error // the error after data
 	ended    bool  // an error was returned
 	closed   bool
 	closeErr error

@@ -26,8 +26,7 @@ type disk struct {
 	kill  func()
 }
 
-// What a disk's process does beside serving: it counts notes or the bytes that a program has
-// printed, or refuses writes.
+// A disk's process also counts notes or the bytes that a program has printed, or refuses writes.
 const (
 	countsNotes   = "notes"
 	countsPrinted = "printed"
@@ -35,8 +34,7 @@ const (
 	onlyServes    = "serves"
 )
 
-// serveDisk is the disk's process. Its descriptors are those that serve gives it; 6 is what it
-// counts.
+// serveDisk is the disk's process. Its descriptors come from serve; it counts the bytes of 6.
 func serveDisk(how string) (err error) {
 	d := diskServer{server: server{device: 3, file: 5}, image: 4}
 	if how == refusesWrites {
@@ -179,8 +177,8 @@ func (r *room) serve(ctx context.Context, c *cell, image *os.File, how string) (
 	return d, nil
 }
 
-// outside calls start on a thread that has the mounts of the program, and not the room's. What
-// it starts has them too.
+// outside calls start on a thread that has the mounts of the program, and not the room's. Its
+// children have them too.
 //
 // A disk's process may not have the room's: when all are killed, the last process that has
 // them unmounts them in its end. That waits for flushes of the disk, which would wait
@@ -188,8 +186,8 @@ func (r *room) serve(ctx context.Context, c *cell, image *os.File, how string) (
 // machine waits too.
 //
 // Nor may memory that the process asks for be won by writing to file systems, one of which may
-// be on its disk. PR_SET_IO_FLUSHER(2const), Linux 5.6, is for such servers, and what the thread
-// starts inherits it. Older kernels lack it.
+// be on its disk. PR_SET_IO_FLUSHER(2const), Linux 5.6, is for such servers, and the thread's
+// children inherit it. Older kernels lack it.
 func outside(start func() error) error {
 	done := make(chan error, 1)
 	go func() {
@@ -207,7 +205,7 @@ func outside(start func() error) error {
 	return <-done
 }
 
-// entries are those that reached the disk so far.
+// entries are the entries that reached the disk so far.
 func (d *disk) entries() ([]logged, error) {
 	text, err := os.ReadFile(d.log)
 	if err != nil {
@@ -245,7 +243,7 @@ func busy(try func() error) error {
 	return err
 }
 
-// errMachine is what no file system is to blame for.
+// errMachine is an error that no file system is to blame for.
 var errMachine = errors.New("this machine")
 
 // mount mounts a file by a loop device.

@@ -58,7 +58,7 @@ func openFuse() (int, error) {
 }
 
 // mountTree mounts a tree on an existing directory, by a device that a process has which knows nothing
-// of the mount. It needs no root but that of a user namespace, in which the device was opened (Linux 4.18).
+// of the mount. It needs only the root of a user namespace, in which the device was opened (Linux 4.18).
 func mountTree(device int, point, source string) error {
 	options := fmt.Sprintf("fd=%d,rootmode=%o,user_id=%d,group_id=%d,default_permissions", device, unix.S_IFDIR, os.Geteuid(), os.Getegid())
 	if err := unix.Mount(source, point, "fuse", unix.MS_NOSUID|unix.MS_NODEV, options); err != nil {

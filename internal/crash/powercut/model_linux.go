@@ -203,7 +203,7 @@ func (r *room) judgeModel(c *cell, end time.Time) (*crash.Verdict, error) {
 	switch f := v.Failure; {
 	case f == nil:
 	case v.Control != "" && v.Control != "correct":
-		f.Log = nil // what a liar did is not kept
+		f.Log = nil // a liar's files are not kept
 	default:
 		f.Shrink()
 	}

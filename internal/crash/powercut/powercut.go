@@ -1,8 +1,8 @@
 // Package powercut cuts the power of real file systems, and judges what they bring back.
 //
 // A workload runs on a file system whose disk a process of this package serves by FUSE. So each write of a block and
-// each flush is in a log. A crash state is a prefix of that log, without some of what no flush
-// covers. It becomes an image in memory. The kernel mounts it, as after a real power cut, and
+// each flush is in a log. A crash state is a prefix of that log, without some of the writes that no
+// flush covers. It becomes an image in memory. The kernel mounts it, as after a real power cut, and
 // replays its journal. Then the checker of package crash reads it.
 //
 // All of it happens in a process of its own, the room, with its own mounts and process numbers.
@@ -35,7 +35,7 @@ const (
 	awayArgument = "power-away"
 )
 
-// An order is what the room is to do.
+// An order is the room's task.
 type order struct {
 	Model     bool           `json:",omitempty"` // of the model alone, which takes no root
 	Kinds     []string       `json:",omitempty"`
@@ -52,7 +52,7 @@ type order struct {
 	Patience  time.Duration  // bounds what nothing should take long: then the disk is aborted
 }
 
-// An answer is what it has found. An empty one says that the room is alive.
+// An answer is the room's result. An empty one says that the room is alive.
 type answer struct {
 	Verdict   *crash.Verdict   `json:",omitempty"`
 	Violation *crash.Violation `json:",omitempty"`
@@ -61,19 +61,19 @@ type answer struct {
 	Err       string           `json:",omitempty"`
 }
 
-// What an order can show.
+// The properties that an order can show.
 const (
 	showRefusals = "refusals"
 	showSyncs    = "syncs"
 )
 
-// A Refusal is what became of a record whose write the disk refused once, with EIO.
+// A Refusal is the fate of a record whose write the disk refused once, with EIO.
 type Refusal struct {
-	FS, Writes, First, Second string // how it was written, and what its two syncs returned
-	Before, After             string // what reading found before the file system was mounted again, and then
+	FS, Writes, First, Second string // how it was written, and its two syncs' errors
+	Before, After             string // the bytes read before the file system was mounted again, and then
 }
 
-// A Sync is what one call or few sent to the disk.
+// A Sync is the writes that one call or few sent to the disk.
 type Sync struct {
 	FS, Calls            string
 	Data, Other, Flushes int    // writes that have the program's bytes, other writes, flushes

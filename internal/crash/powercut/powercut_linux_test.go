@@ -538,8 +538,8 @@ func TestFlushOfManyWritesIsCutBefore(t *testing.T) {
 	}
 }
 
-// TestSuperblockIsWrittenWhole tears writes that begin before a superblock, in it and at its end. What is there of
-// it is all or nothing; other sectors are torn from each other.
+// TestSuperblockIsWrittenWhole tears writes that begin before a superblock, in it and at its end. It is there
+// whole or not at all; other sectors are torn from each other.
 func TestSuperblockIsWrittenWhole(t *testing.T) {
 	for _, name := range Kinds {
 		k, err := kindOf(name)

@@ -24,12 +24,12 @@ import (
 const (
 	pageSize  = 4096
 	leastSize = 64 << 20 // bytes of a disk, so that the files of each workload have room
-	// A recording has at least so many notes, and ends after so much: more of the same shows
-	// nothing new.
+	// A recording has at least this number of notes, and ends after this size: more of the same
+	// shows nothing new.
 	leastNotes = 90
 	mostNotes  = 12_000
 	mostBytes  = 24 << 20
-	// patience is that of an order that has no other. A second of work may take half a minute on a
+	// patience is the default of an order. A second of work may take half a minute on a
 	// busy machine.
 	patience = 60 * time.Second
 )
@@ -133,7 +133,7 @@ func addEntries(l *crash.Log, all []logged, start int, notes []crash.Note, upTo 
 		}
 	}
 	begin := func() {
-		if l.FS == Model { // what was there before is on the disk
+		if l.FS == Model { // earlier files are on the disk
 			l.Entries = append(l.Entries, crash.Entry{Op: crash.Flush, UpTo: len(l.Entries)})
 		}
 		l.Start = len(l.Entries)
@@ -227,7 +227,7 @@ func (r *room) until(c *cell, cmd *exec.Cmd, d *disk, long time.Duration, count 
 	}
 	cmd.Stderr = &said
 	c.step("start of the program")
-	runtime.LockOSThread() // a capability is a thread's, and so is what it starts: the program needs none
+	runtime.LockOSThread() // a capability is a thread's, and its children inherit it: the program needs none
 	_ = unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
 	err := cmd.Start()
 	runtime.UnlockOSThread()
@@ -273,8 +273,8 @@ const (
 	printedBytes = 1 << 20
 )
 
-// workOfProgram runs somebody's program and kills it when the log has enough of it. What it has
-// written without a sync is then not in the log, or reached the disk by chance.
+// workOfProgram runs somebody's program and kills it when the log has enough of it. Its unsynced
+// bytes are then not in the log, or reached the disk by chance.
 func (r *room) workOfProgram(ctx context.Context, c *cell, dir string, d *disk, long time.Duration) error {
 	// A file takes all that a pipe would make the program wait for. At each write and flush the disk's
 	// process sees how much of it is there.
@@ -305,7 +305,7 @@ func (r *room) workOfProgram(ctx context.Context, c *cell, dir string, d *disk, 
 	case len(notes) == 0:
 		return errors.New("the program acknowledged nothing")
 	}
-	// What can't be read now is no proof against a file system.
+	// A file that can't be read now is no proof against a file system.
 	c.step("--read")
 	_, err = r.order.Program.Survey(ctx, dir)
 	return err
@@ -321,7 +321,7 @@ func shell(ctx context.Context, dir, command string) *exec.Cmd {
 	return cmd
 }
 
-// printedNotes are the acknowledgements of a program, and how many of them so many bytes have.
+// printedNotes are the acknowledgements of a program, and the number of them in its first bytes.
 func printedNotes(file string) (notes []crash.Note, upTo func(counted uint64) int, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil {

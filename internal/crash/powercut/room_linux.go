@@ -84,7 +84,8 @@ func Process(args []string, o crash.Options) error {
 	return nil
 }
 
-// topOfRoom is a directory that exists for mounts, and in which no program looks for its files, or that of temporary files.
+// topOfRoom is a directory that exists for mounts and in which no program looks for its files, or the
+// directory of temporary files.
 func topOfRoom() string {
 	for _, dir := range []string{"/sys/kernel/debug", "/sys/kernel/tracing", "/sys/kernel/security"} {
 		if info, err := os.Stat(dir); err == nil && info.IsDir() {
@@ -144,8 +145,8 @@ func (r *room) run() error {
 	return errors.Join(said...)
 }
 
-// answer does what is to be done with a cell. What it can't do is this cell's error, or that of
-// the file system that is to be shown.
+// answer does what is to be done with a cell. Its failure is this cell's error, or the error of the
+// file system to be shown.
 func (r *room) answer(c *cell, end time.Time) *answer {
 	type result struct {
 		answer *answer
@@ -188,7 +189,7 @@ func (r *room) answer(c *cell, end time.Time) *answer {
 		}
 		late = what.name
 		c.step(what.name)
-		_ = abortOwner(c.owner) // whether it helped is seen by what comes next
+		_ = abortOwner(c.owner) // the next call shows whether it helped
 		if d := c.disk.Load(); d != nil {
 			d.kill()
 		}
@@ -204,7 +205,7 @@ func (r *room) cannot(c *cell, err error) *answer {
 	return &answer{Verdict: v}
 }
 
-// A cell is what one verdict is about.
+// A cell is the subject of one verdict.
 type cell struct {
 	crash.Cell
 	kind  volume.Kind
@@ -227,7 +228,7 @@ func (c *cell) step(name string) { c.doing.Store(&step{name, time.Now()}) }
 // in returns the path of a file of the cell.
 func (c *cell) in(name string) string { return filepath.Join(c.dir, name) }
 
-// verdict is that of the cell before anything was judged.
+// verdict is the cell's verdict before anything was judged.
 func (c *cell) verdict() *crash.Verdict {
 	v := c.Verdict(crash.PowerCut, c.seed)
 	v.FS = c.kind.Name
@@ -241,7 +242,7 @@ func (c *cell) verdict() *crash.Verdict {
 const (
 	noBarrier   = "disk-no-barrier"
 	noFlush     = "disk-ignores-flushes"
-	keepsFlush  = 3 // one of so many flushes is not ignored
+	keepsFlush  = 3 // one flush in this number is not ignored
 	liarControl = "lost"
 )
 
@@ -253,7 +254,7 @@ func journalsData(k volume.Kind) bool {
 	return k.Type == "ext3" || k.Name == "ext4-journal" || k.Type == "f2fs" || k.Type == "nilfs2" || k.Type == "reiserfs"
 }
 
-// cells are those of the order, the controls of all file systems first.
+// cells are the order's cells, the controls of all file systems first.
 func (r *room) cells() (cells []*cell, err error) {
 	var o crash.Options
 	for _, text := range r.order.Policies {
@@ -376,7 +377,7 @@ func (r *room) judge(c *cell, end time.Time) (*crash.Verdict, error) {
 	switch f := v.Failure; {
 	case f == nil:
 	case liar:
-		f.Log = nil // what a liar did is not kept
+		f.Log = nil // a liar's files are not kept
 	default:
 		if err := m.shrink(f); err != nil {
 			return nil, err
@@ -397,8 +398,8 @@ func (c *cursor) someState(random *rand.Rand) crash.State {
 	return states[random.IntN(len(states))]
 }
 
-// positions chooses where the power is cut, in order: half right before a flush, half anywhere. Of the
-// flushes, those that cover more writes are chosen more often: one write alone is there or not.
+// positions chooses where the power is cut, in order: half right before a flush, half anywhere.
+// Flushes that cover more writes are chosen more often: one write alone is there or not.
 func positions(l *crash.Log, count int, random *rand.Rand) (all []int) {
 	var flushes []int
 	writes := 0

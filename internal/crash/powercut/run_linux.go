@@ -90,7 +90,7 @@ func Replay(ctx context.Context, o crash.Options, f *crash.Failure, look string)
 }
 
 // ShowRefusals lets the disk of each file system answer EIO to one write of a program's bytes. It
-// shows what the program's syncs return then, and what is left.
+// shows the errors of the program's syncs then, and the files that are left.
 func ShowRefusals(ctx context.Context, o crash.Options, kinds []string) (all []Refusal, err error) {
 	err = enter(ctx, o, order{Kinds: kinds, Show: showRefusals}, nil, func(a *answer) { all = append(all, a.Refusals...) })
 	slices.SortStableFunc(all, func(a, b Refusal) int { return cmp.Compare(slices.Index(kinds, a.FS), slices.Index(kinds, b.FS)) })
@@ -104,7 +104,7 @@ func ShowSyncs(ctx context.Context, o crash.Options, kinds []string) (all []Sync
 	return all, err
 }
 
-// rooms are those that this process has started: what is aborted is never another's.
+// rooms are the ones that this process has started: it never aborts another's.
 var rooms atomic.Int64
 
 // enter starts the room, and calls each with its answers until it has ended.
@@ -170,7 +170,7 @@ func enter(ctx context.Context, o crash.Options, what order, stdin *os.File, eac
 	return nil
 }
 
-// roomCommand is the room's process. What it says of its failure is in said, if it has no terminal.
+// roomCommand is the room's process. Its report of a failure is in said, if it has no terminal.
 func roomCommand(ctx context.Context, o crash.Options, model bool, stdin *os.File) (cmd *exec.Cmd, said *tail) {
 	cmd, said = o.Child(ctx, roomArgument), &tail{}
 	how := &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID, Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}

@@ -52,17 +52,17 @@ const (
 	maxPages   = 1 << 22 // FUSE_MAX_PAGES
 	minorKnown = 31      // of the protocol: FUSE_WRITEBACK_CACHE and others stay off
 	initExt    = 1 << 30 // FUSE_INIT_EXT: there are flags2
-	// flags2: FUSE_REQUEST_TIMEOUT, Linux 6.15. A request that has no answer for so many seconds
-	// makes the kernel abort the connection, whatever the server and its program wait for. Older
-	// kernels ignore it.
+	// flags2: FUSE_REQUEST_TIMEOUT, Linux 6.15. A request without an answer for this number of
+	// seconds makes the kernel abort the connection, whatever the server and its program wait for.
+	// Older kernels ignore it.
 	requestTimeout = 1 << (42 - 32)
 	answerSeconds  = 20
 	forEver        = 1 << 30 // seconds that the kernel may remember attributes
 	openNoFlush    = 1 << 5  // FOPEN_NOFLUSH, Linux 5.16: a process that closes its copy in execve(2) does not wait for the server
 )
 
-// A server answers the kernel's requests on a mount by FUSE, and keeps a log of what changes something, in the
-// kernel's order. It knows the protocol of fuse(4) as far as a disk and a tree need it.
+// A server answers the kernel's requests on a mount by FUSE, and keeps a log of the changes, in the kernel's
+// order. It knows the protocol of fuse(4) as far as a disk and a tree need it.
 //
 // It is a process of its own that never touches its own mount. A Go program that does both may stop
 // for ever: its runtime waits for a thread that waits for the server. So POLL has the answer ENOSYS.
@@ -74,16 +74,15 @@ type server struct {
 	entry  []byte
 }
 
-// A request is what the kernel asks for.
+// A request is one request of the kernel.
 type request struct {
 	op   uint32
 	node uint64 // of a tree: the file or directory
 	in   []byte // behind the header
 }
 
-// serve answers the kernel until the mount has ended or the connection was aborted. What answer
-// appends to the server's out is the answer, if it returns no number of an error. Its error
-// ends the server.
+// serve answers the kernel until the mount has ended or the connection was aborted. answer appends
+// the answer to the server's out, unless it returns an error's number. Its error ends the server.
 func (d *server) serve(answer func(request) (unix.Errno, error)) error {
 	in := make([]byte, mostWrite+4096)
 	for {
@@ -179,7 +178,7 @@ func (d *diskServer) serve() error {
 	return d.server.serve(func(q request) (unix.Errno, error) { return d.answer(q.op, q.in, stat.Size) })
 }
 
-// answer appends the answer to a request. What the log can't keep is an error of the server.
+// answer appends the answer to a request. A change that the log can't keep is an error of the server.
 func (d *diskServer) answer(op uint32, in []byte, size int64) (unix.Errno, error) {
 	switch op {
 	case opInit:

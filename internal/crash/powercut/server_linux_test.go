@@ -159,7 +159,7 @@ func TestStaleDiskIsAborted(t *testing.T) {
 	h.freedBy(func() error { _, err := abortStale(); return err })
 }
 
-// TestDisksOfAnOwnerAreAborted holds that those of others are left alone.
+// TestDisksOfAnOwnerAreAborted checks that other owners' disks are left alone.
 func TestDisksOfAnOwnerAreAborted(t *testing.T) {
 	t.Parallel()
 	needsRoot(t)

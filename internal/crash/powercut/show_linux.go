@@ -94,7 +94,7 @@ func (r *room) refusals(c *cell) (all []Refusal, err error) {
 	old := block("old")
 	name := func(i int) string { return fmt.Sprint("file", i) }
 	letter := func(i int) []byte { return block(refused + string(rune('a'+i))) }
-	var cases []int // those that this file system can have
+	var cases []int // the ones that this file system can have
 	write := func(dir string) error {
 		for i, x := range refusals {
 			c.step("files of blocks that the disk refuses")
@@ -269,7 +269,7 @@ func (r *room) syncs(c *cell) (all []Sync, err error) {
 			var seen []Sync
 			for round := range rounds + 1 {
 				c.step(x.calls)
-				if err := syncAll(dir); err != nil { // what came before sends nothing more
+				if err := syncAll(dir); err != nil { // earlier calls send nothing more
 					return err
 				}
 				before, err := d.entries()

@@ -25,7 +25,7 @@ type cursor struct {
 	checker  *crash.Checker
 	position int
 	pending  []int
-	pages    map[int64][]byte // what is on the disk, where it is not zero
+	pages    map[int64][]byte // the disk's bytes, where they are not zero
 	run      []byte
 }
 
@@ -123,8 +123,8 @@ func mounterOf(l *crash.Log, workloads []*crash.Workload, dir string, step func(
 		loss: crash.Cell{Workload: w, Policy: p}.Verdict(crash.PowerCut, 0).Loss, program: l.Program, step: step}, nil
 }
 
-// judge mounts a state and judges it. What the next run leaves there is judged too, if again says
-// so. The tally gets what the next run adds.
+// judge mounts a state and judges it. The next run's files are judged too, if again says so. The
+// tally gets what the next run adds.
 func (m *mounter) judge(c *cursor, s *crash.State, again bool, t *crash.Tally) (v *crash.Violation, err error) {
 	now := int64(0)
 	if len(c.log.Entries) > 0 {
@@ -157,7 +157,7 @@ func (m *mounter) judge(c *cursor, s *crash.State, again bool, t *crash.Tally) (
 }
 
 // judgeProgram lets the program's reader say what is in a state. Then, if again says so, the program
-// is run there and killed: it must go on with what it has.
+// is run there and killed: it must go on with its files.
 func (m *mounter) judgeProgram(c *cursor, dir string, now int64, again bool, t *crash.Tally) (*crash.Violation, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience*3/2)
 	defer cancel()
@@ -235,7 +235,7 @@ func lastLine(out []byte) string {
 	return lines[len(lines)-1]
 }
 
-// again runs the workload on what the crash has left, and judges both. A disk that is full then is no
+// again runs the workload on the crash's files, and judges both. A disk that is full then is no
 // broken promise, and no second run.
 func (m *mounter) again(dir string, before *crash.Survivors, t *crash.Tally) (*crash.Violation, error) {
 	c := crash.NewChecker(m.targets, m.loss)
@@ -321,8 +321,8 @@ func (m *mounter) shrink(f *crash.Failure) error {
 			}
 		}
 	}
-	// The first moment: right behind the acknowledgement. What was pending later is not pending
-	// yet, so that only states with nothing more than the oldest stay what they are.
+	// The first moment: right behind the acknowledgement. Later entries are not pending yet, so
+	// that only states with nothing more than the oldest stay what they are.
 	if s := f.State; s.Keep == 0 && s.Mask == 0 && !s.Rest && s.Tear == 0 {
 		for step := (s.Position - f.Log.Start) / 2; step > 0; step /= 2 {
 			for s := f.State; s.Position-step >= f.Log.Start; s = f.State {
@@ -362,7 +362,7 @@ func forgetOverwritten(l *crash.Log, position int) {
 	}
 }
 
-// one judges a state of a log, and what the next run leaves.
+// one judges a state of a log, and the next run's files.
 func (m *mounter) one(l *crash.Log, s crash.State) (*crash.Violation, error) {
 	c := m.cursor(l)
 	c.to(s.Position)

@@ -16,9 +16,9 @@ import (
 // A treeServer serves files and directories in memory. It knows no links by name, no devices and no
 // attributes beside mode and times. It keeps no bytes behind mostSize of a file.
 //
-// Each write(2) of up to 1 MiB is one entry, before it returns: there is no write-back cache. What
-// a program writes through mapped memory comes when the kernel sends it, at the latest with msync(2).
-// The kernel sends no syncfs(2) and no sync(2) to such a server.
+// Each write(2) of up to 1 MiB is one entry, before it returns: there is no write-back cache. A
+// program's writes through mapped memory come when the kernel sends them, at the latest with
+// msync(2). The kernel sends no syncfs(2) and no sync(2) to such a server.
 type treeServer struct {
 	server
 	nodes map[uint64]*node
@@ -61,7 +61,7 @@ func (n *node) isDir() bool { return n.mode&unix.S_IFMT == unix.S_IFDIR }
 
 func (n *node) changed() { n.times[1] = time.Now().UnixNano(); n.times[2] = n.times[1] }
 
-// answer appends the answer to a request. What the log can't keep is an error of the server.
+// answer appends the answer to a request. A change that the log can't keep is an error of the server.
 func (t *treeServer) answer(q request) (unix.Errno, error) {
 	switch q.op {
 	case opInit:
@@ -94,13 +94,13 @@ func (t *treeServer) answer(q request) (unix.Errno, error) {
 func le32(b []byte) uint32 { return binary.LittleEndian.Uint32(b) }
 func le64(b []byte) uint64 { return binary.LittleEndian.Uint64(b) }
 
-// cString returns the name at the beginning of a request's rest, and what is behind it.
+// cString returns the name at the beginning of a request's rest, and the bytes behind it.
 func cString(b []byte) (string, []byte) {
 	name, rest, _ := bytes.Cut(b, []byte{0})
 	return string(name), rest
 }
 
-// answerFile is for what the kernel asks of a file.
+// answerFile answers the kernel's requests about files.
 func (t *treeServer) answerFile(q request, n *node) (unix.Errno, error) {
 	switch q.op {
 	case opGetattr:
@@ -177,7 +177,7 @@ func (t *treeServer) stat(n *node) {
 	t.put32(n.mode, n.links, uint32(os.Geteuid()), uint32(os.Getegid()), 0, 4096, 0)
 }
 
-// setattr sets what may be set. What a power cut takes of modes and times is not in the log.
+// setattr sets what may be set. A power cut's loss of modes and times is not in the log.
 func (t *treeServer) setattr(n *node, in []byte) (unix.Errno, error) {
 	const setMode, setUID, setGID, setSize, setAccess, setModified, accessNow, modifiedNow = 1, 2, 4, 8, 16, 32, 128, 256
 	valid := le32(in)
@@ -242,7 +242,7 @@ func (t *treeServer) make(mode uint32) *node {
 	return n
 }
 
-// answerDir is for what the kernel asks of a directory.
+// answerDir answers the kernel's requests about directories.
 func (t *treeServer) answerDir(q request, dir *node) (unix.Errno, error) {
 	switch q.op {
 	case opGetattr:

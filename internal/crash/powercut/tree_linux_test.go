@@ -220,7 +220,7 @@ func calls(out io.Writer) error {
 	file, err := unix.Openat(dir, "late", unix.O_CREAT|unix.O_WRONLY, 0o600)
 	say("open in one that was removed: %d, %v", file, err)
 	list(".")
-	// What has no name at first.
+	// Files that have no name at first.
 	nameless, err := unix.Open(".", unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
 	did("a file without a name", err)
 	did("write", func() error { _, err := unix.Write(nameless, []byte("nameless")); return err }())
@@ -234,7 +234,7 @@ func calls(out io.Writer) error {
 	}())
 	read(f, 0, 8)
 	did("device", unix.Mknod("device", unix.S_IFBLK|0o600, 1))
-	// What one may not open.
+	// Files that one may not open.
 	did("chmod", unix.Chmod("named", 0))
 	open("named", unix.O_RDONLY)
 	return errors.Join(unix.Close(appended), unix.Close(truncated), unix.Close(f), unix.Close(dir), unix.Close(nameless))
@@ -306,8 +306,8 @@ func byChance(out io.Writer) error {
 	return nil
 }
 
-// TestTreeAnswersAsARealFileSystem makes the same calls on a tree and on what the directory of
-// temporary files is on.
+// TestTreeAnswersAsARealFileSystem makes the same calls on a tree and on the file system of
+// temporary files.
 func TestTreeAnswersAsARealFileSystem(t *testing.T) {
 	isolate.Fuse(t, func(t *testing.T) {
 		for _, mode := range []string{"calls", "chance"} {

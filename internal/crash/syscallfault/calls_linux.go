@@ -19,7 +19,7 @@ type operand struct {
 
 const none = -1
 
-// callsByNumber are those of all kinds.
+// callsByNumber has the calls of all kinds.
 func callsByNumber() map[int32]operand {
 	all := map[int32]operand{
 		unix.SYS_WRITE:           {Write, "write", none, none, 0},

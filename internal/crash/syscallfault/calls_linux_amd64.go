@@ -2,7 +2,7 @@ package syscallfault
 
 import "golang.org/x/sys/unix"
 
-// olderCalls are those that newer architectures don't have.
+// olderCalls are the calls that newer architectures don't have.
 func olderCalls() map[int32]operand {
 	return map[int32]operand{
 		unix.SYS_OPEN:    {Open, "open", none, 0, none},

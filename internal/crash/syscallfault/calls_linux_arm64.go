@@ -1,4 +1,4 @@
 package syscallfault
 
-// olderCalls are those of other architectures.
+// olderCalls are other architectures' calls.
 func olderCalls() map[int32]operand { return nil }

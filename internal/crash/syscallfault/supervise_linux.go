@@ -29,7 +29,7 @@ type Call struct {
 	Kind   Kind
 	Name   string // such as pwrite64
 	Path   string // of the file, as far as it is known; a name is not followed
-	Number int    // among those of its kind, from 1
+	Number int    // its number within its kind, from 1
 	Serial int    // among all, from 1
 	// Mapped says of msync what parts of files it is about.
 	Mapped []Part
@@ -144,7 +144,7 @@ func (c *Call) Link() string { return fmt.Sprintf("/proc/%d/fd/%d", c.task, int3
 func (c *Call) Arg(n int) uint64 { return c.args[n] }
 
 // Descriptor says what the kernel knows of the descriptor that the call names: where it is in its file, and by which flags it was
-// opened. They are not those of the call's own flags.
+// opened. They are not the call's own flags.
 func (c *Call) Descriptor() (position int64, flags int, err error) {
 	info, err := os.ReadFile(fmt.Sprintf("/proc/%d/fdinfo/%d", c.task, int32(c.args[c.at.file])))
 	if err != nil {
@@ -295,9 +295,13 @@ var launches bool
 
 // Launch makes this process the program that [Start] starts, if it was started for that. Else it
 // returns. A program calls it before all else in main, or in the TestMain of its tests: Start starts
-// its own program once more, as what comes between.
+// its own program once more, as an intermediate process.
 func Launch() {
 	launches = true
+	if text, ok := os.LookupEnv(keeping); ok {
+		_ = os.Unsetenv(keeping)
+		keep(text)
+	}
 	text, ok := os.LookupEnv(launch)
 	if !ok {
 		return
@@ -378,8 +382,8 @@ func Start(cmd *exec.Cmd, dir string, kinds []Kind, at func(*Call)) (*Supervisor
 	return s, nil
 }
 
-// Stop ends the supervision, after the program has ended. Calls of what it left running fail from
-// then on. It returns how many calls of each kind there were.
+// Stop ends the supervision, after the program has ended. Calls of processes it left running fail
+// from then on. It returns how many calls of each kind there were.
 func (s *Supervisor) Stop() (map[Kind]int, error) {
 	// RECV must not wait again. It refuses a notice that is not zero. The signal ends a wait: the kernel
 	// returns EINTR (older kernels), or starts the call anew, which is refused then.
@@ -441,8 +445,8 @@ func (s *Supervisor) ioctl(request uintptr, p unsafe.Pointer) unix.Errno {
 	return e
 }
 
-// turn is the calls after which the runtime may schedule. Its monitor would take the place of what
-// runs for 10 ms, and then wake up each 20 µs: 0.5 µs a call.
+// turn is the calls after which the runtime may schedule. Its monitor would preempt the running
+// thread for 10 ms, and then wake up each 20 µs: 0.5 µs a call.
 const turn = 1000
 
 // serve answers calls until Stop, or until all processes have ended. A poll(2) before each RECV would

@@ -20,7 +20,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
-// asWriter makes the test binary be a program: it makes so many writes, and prints the last error.
+// asWriter makes the test binary be a program: it makes n writes, and prints the last error.
 const asWriter = "HOLDFAST_TEST_SYSCALLFAULT"
 
 func TestMain(m *testing.M) {
@@ -62,7 +62,7 @@ func supervised(t *testing.T, script string, kinds []Kind, at func(*Call)) (dir,
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience) // then it and what it started are killed
+	ctx, cancel := context.WithTimeout(t.Context(), patience) // then it and its children are killed
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "sh", "-c", script)
 	cmd.Dir, cmd.WaitDelay = dir, patience
@@ -74,7 +74,7 @@ func supervised(t *testing.T, script string, kinds []Kind, at func(*Call)) (dir,
 	if err != nil {
 		t.Skip(err)
 	}
-	_ = cmd.Wait() // what it printed says it
+	_ = cmd.Wait() // its output says it
 	if ctx.Err() != nil {
 		t.Fatalf("it hangs: %s has not ended after %v, and said %q", script, patience, out.String())
 	}
@@ -103,7 +103,7 @@ func TestCallsBelowTheDirectoryAreCounted(t *testing.T) {
 	}
 }
 
-// asChanger makes the test binary be a program whose descriptors become those of other files. Its
+// asChanger makes the test binary be a program whose descriptors become other files'. Its
 // value says how many descriptors it opens besides.
 const asChanger = "HOLDFAST_TEST_SYSCALLFAULT_CHANGER"
 
@@ -352,7 +352,7 @@ func TestProgramThatIsNotThereIsNoProgram(t *testing.T) {
 	}
 }
 
-// TestProgramThatLaunchesNothingIsNotStarted is what keeps tests from starting themselves.
+// TestProgramThatLaunchesNothingIsNotStarted tests the guard that keeps tests from starting themselves.
 func TestProgramThatLaunchesNothingIsNotStarted(t *testing.T) {
 	launches = false
 	defer func() { launches = true }()

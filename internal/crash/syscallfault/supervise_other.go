@@ -71,3 +71,15 @@ func Start(*exec.Cmd, string, []Kind, func(*Call)) (*Supervisor, error) {
 
 // Stop does nothing here.
 func (*Supervisor) Stop() (map[Kind]int, error) { return nil, nil }
+
+// A Keeper is none here.
+type Keeper struct{}
+
+// Keep keeps nothing here.
+func Keep(*exec.Cmd) (*Keeper, error) { return nil, nil }
+
+// Start starts the command.
+func (*Keeper) Start(cmd *exec.Cmd) error { return cmd.Start() }
+
+// End does nothing here.
+func (*Keeper) End() error { return nil }

@@ -23,11 +23,11 @@ const (
 	Allocate Kind = "allocate" // fallocate, ftruncate, truncate
 )
 
-// These are for who keeps account of what a program does. None of them is made to fail.
+// These are for callers that record a program's calls. None of them is made to fail.
 const (
 	Make   Kind = "make"   // mkdir, mkdirat
 	Unseen Kind = "unseen" // io_uring_setup, io_submit: what is asked by them is not seen
 )
 
-// Kinds are those that may fail.
+// Kinds are the calls that may fail.
 var Kinds = []Kind{Write, Sync, Open, Rename, Link, Unlink, Close, Allocate}

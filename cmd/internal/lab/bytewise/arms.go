@@ -65,7 +65,7 @@ func bytesArms(c study.Choice) (arms []study.Arm) {
 		arm.Name = accessArm(a.name)
 		arms = append(arms, arm)
 	}
-	// One arm asks the kernel for a byte, and looks at what the kernel has read.
+	// One arm asks the kernel for a byte, and counts the pages that the kernel has read.
 	return append(arms, study.Arm{
 		Cell: result.Cell{
 			Name: oneByte, Group: oneByte, Does: "read(2) of the first byte alone",
@@ -216,8 +216,7 @@ func writeBytes(over func(string) (byteWriter, error), n int64, cache result.Cac
 	}
 }
 
-// What of the file is in the page cache after the trial; the bytes are those of
-// whole pages.
+// The part of the file in the page cache after the trial, in bytes of whole pages.
 const (
 	pagesAfter = "cached_after_pages"
 	bytesAfter = "cached_after_bytes"

@@ -16,7 +16,7 @@ const (
 	warmRead = string(toRead) + "/" + libcBuffering + "/" + string(result.Warm)
 )
 
-// bytesClaims are what the document says.
+// bytesClaims are the document's claims.
 func bytesClaims() []study.Claim {
 	return []study.Claim{
 		savingClaim("bytes-read-98", toRead, "buffering reduces the time to read by 98 %", "717 ms → 14 ms", 0.975),
@@ -26,7 +26,7 @@ func bytesClaims() []study.Claim {
 		bothWays("bytes-diy-near-libc", "a pair of one's own comes close to the efficiency of libc", libcBuffering, study.AtMost(1.5),
 			"it takes no lock and makes as many system calls", "it takes more than 1.5 times libc's time"),
 		callsClaim(),
-		// It asks for one byte and looks at what came.
+		// It asks for one byte and counts the bytes that came.
 		{
 			Name: "bytes-kernel-reads-more", Says: "the kernel reads more than requested and keeps it for later (double buffering)",
 			Over: oneByte, By: study.Value(bytesAfter), Counted: true, Allows: study.AtLeast(2),
@@ -39,7 +39,7 @@ func bytesClaims() []study.Claim {
 				}
 			},
 		},
-		// It is what the advice to drop the caches rests on.
+		// The advice to drop the caches rests on it.
 		{
 			Name: "bytes-drop-differs", Says: "what the page cache holds changes the result: drop it before a benchmark",
 			Over: coldRead, Under: warmRead, By: study.Elapsed, Allows: study.AtLeast(1 + stat.Band),

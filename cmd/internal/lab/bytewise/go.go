@@ -67,7 +67,7 @@ var goWays = []byteWay{
 	},
 }
 
-// goReads are how a file is read: its first n bytes, and what they sum up to.
+// goReads are the ways to read a file's first n bytes; each returns their sum.
 type goReads struct {
 	all   func(n int64) (cstdio.Sum, int64, error)
 	close func() error

@@ -401,7 +401,7 @@ func bytesLearnt(e study.Evidence, cache, last result.Cache) string {
 	return strings.Join(parts, ", ")
 }
 
-// fastestByte is the way with the least median of those that were run.
+// fastestByte is the way that ran with the least median.
 func fastestByte(e study.Evidence, d direction, cache result.Cache) (way string, ns float64) {
 	ns = math.Inf(1)
 	for _, w := range byteWays() {

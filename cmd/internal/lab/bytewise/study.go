@@ -1,10 +1,10 @@
 // Package bytewise asks what a buffer is worth to a program that reads and writes a
 // byte a call.
 //
-// In the clock of a trial that reads are open, all the reads, and close. In that
-// of one that writes are open, all the writes, the final flush (fflush) and close
-// (fclose). Each is a stage of its own. The originals' clock began after open and
-// ended before close, and so without the last block that was still in the buffer.
+// In the clock of a trial that reads are open, all the reads, and close. A clock of writing covers
+// open, all the writes, the final flush (fflush) and close (fclose). Each is a stage of its own.
+// The originals' clock began after open and ended before close, and so without the last block that
+// was still in the buffer.
 //
 // A trial that writes overwrites an existing file, without emptying it. So do the originals,
 // but for the one with libc, whose fopen empties it. A file that is not in the page cache costs them: a byte put into a page

@@ -71,7 +71,7 @@ func acrossTable(all []study.Evidence, of copyWork) study.Table {
 	for _, e := range all {
 		t.Head = append(t.Head, placeOf(e))
 	}
-	// Few published times have room beside those in User-Mode Linux.
+	// Only a few published times fit beside the times in User-Mode Linux.
 	var beside []string
 	for _, e := range all {
 		kind := kindOf(placeOf(e))
@@ -156,8 +156,8 @@ func publishedRank(c copyCell) string {
 	return text
 }
 
-// acrossTrends has the correlation of every two of them over the buffers, and of each
-// with what was published of its kind.
+// acrossTrends has the correlation of every two file systems over the buffers, and of each with the
+// published times of its kind.
 func acrossTrends(all []study.Evidence) study.Table {
 	t := study.Table{
 		Title: "Are the trends the same: Spearman's rank correlation of elapsed times over the buffers",
@@ -181,7 +181,7 @@ func publishedWork(fileSystem string, of copyWork) []timing.Row {
 	return rowsOn(ofWhole(all, of.form, of.size), fileSystem)
 }
 
-// acrossClaims has what the document says of file systems, and what this run says to it.
+// acrossClaims lists the document's claims about file systems with this run's verdicts.
 func acrossClaims(all []study.Evidence) study.Table {
 	t := study.Table{Title: "What is said of the file systems", Head: []string{"Claim", "Measured here", "Verdict"}}
 	if len(all) == 0 {
@@ -264,7 +264,7 @@ func acrossLearnt(all []study.Evidence) string {
 	}
 	text := of.String() + ": " + strings.Join(texts, "; ")
 	var rest []string
-	// The least correlation of two of them, and of one with what was published of its kind.
+	// The least correlation of two file systems, and of one with the published times of its kind.
 	least, published := math.NaN(), math.NaN()
 	for i, e := range same {
 		ours := ofWhole(timingsOf(e), of.form, of.size)
@@ -294,8 +294,8 @@ func acrossLearnt(all []study.Evidence) string {
 	return text
 }
 
-// notHere says which claims do not hold, and where, with what was measured: those first
-// that are of one file system. Of a kernel in a process nothing was claimed.
+// notHere says which claims do not hold, where, and with which figures: claims about one file
+// system first. Of a kernel in a process nothing was claimed.
 func notHere(all []study.Evidence) (fallen []string) {
 	if study.IsUserMode(all[0].FileSystem) {
 		return nil

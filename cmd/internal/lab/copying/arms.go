@@ -94,10 +94,10 @@ func openOurs(path string) (pointed, error) {
 	return &ourStream{Writer: w, f: f, pattern: pattern}, nil
 }
 
-// planned parts the time of a round among the cells. Those that take the least are
-// copied whole, as many as fit into wholePart of it. A short copy by large buffers
-// fits into the CPU's caches, and says nothing of a long one. The others share what
-// is left: none takes longer than the level, unless that is its least.
+// planned parts the time of a round among the cells. The cheapest are copied whole, as many as fit
+// into wholePart of it. A short copy by large buffers fits into the CPU's caches, and says nothing
+// of a long one. The others share what is left: none takes longer than the level, unless that is
+// its least.
 func planned(cells []copyCell, round, slower time.Duration) copyPlan {
 	p := copyPlan{slower: slower}
 	wholes := make([]time.Duration, 0, len(cells))
@@ -175,8 +175,8 @@ func (c copyCell) syncs() bool {
 	return !slices.Contains([]timing.Form{timing.Copy, timing.InC, timing.Write}, c.form)
 }
 
-// cache is the state of the source: cold where that can be had. What is only written
-// has none.
+// cache is the state of the source: cold where that can be had. A file that is only written has
+// none.
 func (c copyCell) cache(choice study.Choice) result.Cache {
 	if c.form.Writes() {
 		return result.NewFile
@@ -294,8 +294,8 @@ func (c copyCell) loop(ctx context.Context, clock *trial.Clock, n int64, run fun
 // everyCalls is how many calls go by for each look at the context.
 const everyCalls = 256
 
-// copyLoop is read and write and nothing else, until the end or until so many bytes
-// are copied: io.Copy would have the kernel copy.
+// copyLoop is read and write and nothing else, until the end or until that number of bytes is
+// copied: io.Copy would have the kernel copy.
 func copyLoop(ctx context.Context, to io.Writer, from io.Reader, b []byte, until int64) (copied int64, err error) {
 	for calls := 0; copied < until; calls++ {
 		if calls%everyCalls == 0 && ctx.Err() != nil {

@@ -47,9 +47,8 @@ func copyClaimsAcross() []study.Claim {
 	}
 }
 
-// sameKernel returns the file systems that can be compared with each other. They are
-// those under the run's own kernel, or those of another that it ran, whichever are
-// more.
+// sameKernel returns the file systems that can be compared with each other. They ran under the
+// run's own kernel or under another kernel that it started: the larger group.
 func sameKernel(all []study.Evidence) (same []study.Evidence) {
 	other := slices.DeleteFunc(slices.Clone(all), func(e study.Evidence) bool { return !study.IsUserMode(e.FileSystem) })
 	own := slices.DeleteFunc(slices.Clone(all), func(e study.Evidence) bool { return study.IsUserMode(e.FileSystem) })

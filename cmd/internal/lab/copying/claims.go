@@ -20,8 +20,8 @@ func copyClaims() []study.Claim {
 func written(t result.Trial) float64 { return float64(t.Write) / float64(t.Records) }
 
 // userShare is the part of the CPU time of all rounds that was spent in user mode. A kernel may
-// divide it by the ticks of its clock. Each of that many ticks is one or the other, and the
-// interval is that of a proportion (Wilson's, 95 %). Of fewer than leastTicks there is none.
+// divide it by the ticks of its clock. Each tick is one or the other, so the interval is a
+// proportion's (Wilson's, 95 %). Of fewer than leastTicks there is none.
 func userShare(e study.Evidence, arm string) stat.Summary {
 	const tick, leastTicks, z = 10 * time.Millisecond, 20, 1.96 // of the slowest clock, of 100 Hz
 	s := stat.Summary{N: len(e.Trials(arm)), Median: userPart(e, arm), Low: math.NaN(), High: math.NaN()}
@@ -36,7 +36,7 @@ func userShare(e study.Evidence, arm string) stat.Summary {
 	return s
 }
 
-// copyBufferClaims are what the document says of the size of the buffer.
+// copyBufferClaims are the document's claims about the buffer's size.
 func copyBufferClaims() []study.Claim {
 	return []study.Claim{{
 		Name: "copy-larger", Says: "a bigger buffer performs better", Published: "512 B before 4096 B before 65536 B",
@@ -93,7 +93,7 @@ func copyBufferClaims() []study.Claim {
 	}}
 }
 
-// copyTimeClaims are what it says of where the CPU time goes.
+// copyTimeClaims are its claims about where the CPU time goes.
 func copyTimeClaims() []study.Claim {
 	return []study.Claim{{
 		Name: "copy-user-negligible", Says: "user CPU time is negligible with buffers larger than 4096", Published: "0 to 5 of 111 to 197 ms",
@@ -117,7 +117,7 @@ func copyTimeClaims() []study.Claim {
 // that was made, divided by the 20 that were planned.
 const byOneByte, byTwoBytes = 1582.07, 42.2356
 
-// copySyncClaims are what it says of O_SYNC.
+// copySyncClaims are its claims about O_SYNC.
 func copySyncClaims() []study.Claim {
 	return []study.Claim{{
 		Name: "copy-osync-larger", Says: "with O_SYNC too, the bigger the buffer the better",

@@ -10,14 +10,13 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
 )
 
-// What a machine is taken to need, for the plan: an own measurement would make the
-// plan of a run that is repeated another one.
+// Assumed times of a machine, for the plan: measured ones would give a repeated run another plan.
 const (
 	nominalCall = 450 * time.Nanosecond // a read(2) or a write(2) of one byte
 	nominalSync = 400 * time.Microsecond
 )
 
-// time is about how long a trial of the first n bytes takes, and what is around it.
+// time estimates a trial of the first n bytes, with its setup and cleanup.
 // Each call takes slower more than nominalCall.
 func (c copyCell) time(n int64, slower time.Duration) time.Duration {
 	calls := study.CallsOf(n, c.buffer)
@@ -45,7 +44,7 @@ func (c copyCell) least() int64 {
 // A copyPlan says how much of its whole each cell copies.
 type copyPlan struct {
 	slower time.Duration // than nominalCall, for a call
-	whole  time.Duration // what takes no longer is copied whole
+	whole  time.Duration // shorter copies are whole
 	level  time.Duration // that anything else may take
 }
 
@@ -71,8 +70,8 @@ func (p copyPlan) of(c copyCell) int64 {
 }
 
 // copyRound is how long a round of the choice may take on one file system. It leaves
-// half of the time for a machine that is slower, or busier, than the plan assumes. An
-// audit has many studies to run, and takes little of what it could.
+// half of the time for a machine that is slower, or busier, than the plan assumes. An audit has
+// many studies to run, so each takes a small part of its range.
 func copyRound(c study.Choice) time.Duration {
 	budget := c.TimeToTake()
 	if c.Preset.Name == study.PresetAudit {
@@ -139,7 +138,7 @@ func partCells(p study.Part, c study.Choice) (cells []copyCell) {
 	switch p {
 	case study.PartA:
 		sizes := []int64{1 * mib, 8 * mib}
-		if all { // the published sizes with that of part C
+		if all { // the published sizes with part C's
 			sizes = []int64{1 * mib, 2 * mib, 4 * mib, 8 * mib, 16 * mib, 32 * mib, wholeSize}
 		}
 		for _, size := range sizes {

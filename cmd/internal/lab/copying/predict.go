@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
 )
 
-// What a copy reports besides: how many bytes the whole is, and the bytes and the time of
-// its last part. In that part nothing is touched for the first time.
+// Further figures of a copy: the size of the whole, and the bytes and the time of the last part. In
+// that part nothing is touched for the first time.
 const (
 	wholeBytes = "whole_bytes"
 	tailBytes  = "tail_bytes"
@@ -21,9 +21,8 @@ const (
 )
 
 // stretch is how many times as long as the trial the whole takes: 1 for a trial of the
-// whole. The fixed costs come once: opening, closing and what the beginning of the
-// loop takes for the first blocks of each file. Each further byte takes as long as one
-// of the last half.
+// whole. The fixed costs come once: opening, closing, and the loop's slower start on the first
+// blocks of each file. Each further byte takes as long as one of the last half.
 func stretch(t result.Trial) float64 {
 	return stretchBy(t, t.Values[tailNs]/t.Values[tailBytes])
 }
@@ -37,7 +36,7 @@ func stretchBy(t result.Trial, perByte float64) float64 {
 	return 1 + (whole-float64(t.Size))*perByte/float64(t.Elapsed)
 }
 
-// stretches are those of the cell's rounds. Of a form that syncs each write, a write of at
+// stretches has one stretch for each round of the cell. Of a form that syncs each write, a write of at
 // most a block takes one sync, whatever it writes. Its cost is pooled over all these
 // buffers, round by round. So a prediction falls as the buffer grows, as the syncs do.
 func stretches(e study.Evidence, c copyCell) (all []float64) {
@@ -70,8 +69,8 @@ const (
 	leastWrites = 30
 )
 
-// notPredicted says why the whole can't be predicted from what the cell copied; empty: it
-// can be, or was measured.
+// notPredicted says why the whole can't be predicted from the copied part; empty: it can be, or was
+// measured.
 func notPredicted(e study.Evidence, c copyCell) string {
 	writes := 0.0
 	for _, other := range c.pool(e) {
@@ -90,7 +89,7 @@ func notPredicted(e study.Evidence, c copyCell) string {
 	return ""
 }
 
-// wholeElapsed is the time of the whole by the trial alone: for what compares buffers, which
+// wholeElapsed is the time of the whole by the trial alone: for comparisons of buffers, which
 // pooling would make alike.
 func wholeElapsed(t result.Trial) float64 { return float64(t.Elapsed) * stretch(t) }
 
@@ -129,7 +128,7 @@ func kernelPart(e study.Evidence, arm string) float64 {
 	return study.Possible(1 - userPart(e, arm))
 }
 
-// wholeTimes are what one arm takes for the whole file, in nanoseconds.
+// wholeTimes are one arm's times for the whole file, in nanoseconds.
 type wholeTimes struct {
 	elapsed, cpu               stat.Summary
 	user, system               float64 // NaN: not known

@@ -32,7 +32,7 @@ func ranking(all []study.Evidence, c copyCell) []ranked {
 }
 
 // rankText joins the names: "=" stands between two neighbours whose intervals overlap,
-// or if one has none, and "<" between those that differ.
+// or if one has none, and "<" between two that differ.
 func rankText(order []ranked) string {
 	var b strings.Builder
 	for i, p := range order {
@@ -49,8 +49,8 @@ func rankText(order []ranked) string {
 }
 
 // trend is the order in which two tables put the same buffers, as Spearman's rank
-// correlation, over the buffers that both have. What 16284 stands for is there as
-// 16384 where a table has only that, as the book's.
+// correlation, over the buffers that both have. A table that has 16384 and no 16284, as the book's,
+// is read with 16384 in its place.
 func trend(a, b []timing.Row) (rho float64, buffers int) {
 	var x, y []float64
 	for _, r := range a {

@@ -82,7 +82,7 @@ func publishedColumn(e study.Evidence, i int, head string) copyColumn {
 
 func bufferText(c copyCell) string { return strconv.FormatInt(c.buffer, 10) }
 
-// averageText is the average of the rounds, which is what was published.
+// averageText is the average of the rounds, as published.
 func averageText(e study.Evidence, c copyCell) string {
 	average := wholeOf(e, c).averageElapsed
 	return study.OrDash(average, secondsOf(average))

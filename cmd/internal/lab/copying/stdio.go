@@ -16,15 +16,15 @@ import (
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
-// Exercise 13-3 asks what fflush(fp); fsync(fileno(fp)); does. Its arms write a stream
-// in elements, and come to a point so often at which they do both, one, or nothing.
+// Exercise 13-3 asks what fflush(fp); fsync(fileno(fp)); does. Its arms write a stream in elements;
+// at every nth element they do both, one, or nothing.
 const (
 	stdioElement = 100 // bytes: no buffer holds a whole number of them
 	stdioPoint   = 150 * stdioElement
 	stdioPoints  = 20
 )
 
-// behindBytes is how much of what was written is not in the file at the last point.
+// behindBytes counts the written bytes that are not in the file at the last point.
 // It is in the process's memory, and lost with it.
 const behindBytes = "behind_bytes"
 
@@ -36,7 +36,7 @@ type pointed interface {
 	syncFile() error
 }
 
-// A pointWay is what is done at each point.
+// A pointWay is the action at each point.
 type pointWay struct {
 	name  string
 	flush bool

@@ -8,7 +8,7 @@
 // cache has nothing of the source, which is verified and kept with the trial. Where
 // that can't be had the run goes on, and the tables say so. Two things are not in
 // the clock. The source is made once, by the seed, and read by all trials through
-// links. What was written is compared with it.
+// links. The written bytes are compared with it.
 //
 // A copy that would take longer than its share of the time is a shorter one of the
 // same buffer. The whole is predicted from it: see [stretch].

@@ -289,7 +289,7 @@ func TestPartsAreRepeated(t *testing.T) {
 	}
 }
 
-// slope plants a copy of so many bytes. It has a fixed cost, a first half that is slow
+// slope plants a copy of n bytes. It has a fixed cost, a first half that is slow
 // at its beginning, and a steady time of a byte.
 func slope(m *result.Measurement, bytes, whole int64, fixed, first time.Duration, perByte float64) {
 	m.Records, m.Size, m.Open = bytes, bytes, fixed
@@ -586,7 +586,7 @@ func TestClaimsQuoteThePublishedTimes(t *testing.T) {
 }
 
 // plantSyncs is a run in which each write of a buffer takes as long as cost says, of the
-// cell's write in a round. So many writes are made in the last half of each trial.
+// cell's write in a round. writes counts the writes of each trial's last half.
 func plantSyncs(rounds, writes int, cost func(buffer int64, round int) time.Duration, buffers ...int64) study.Evidence {
 	var cells []copyCell
 	var names []string
@@ -632,7 +632,7 @@ func TestPredictionsOfSyncsFallAsTheBufferGrows(t *testing.T) {
 			t.Errorf("%d bytes a write take longer than %d", b, buffers[i-1])
 		}
 	}
-	// What compares two buffers takes each by itself.
+	// A comparison of two buffers takes each by itself.
 	if r := e.Ratio(syncArm(4), syncArm(2), wholeElapsed); r.Ratio < 1.5 {
 		t.Errorf("pooled away: %v", r)
 	}

@@ -19,11 +19,10 @@ import (
 //
 // Rows are in the order of file system as in the run, then of form ([timing.Forms]),
 // file size and buffer. FileSystem is always set: in a run on its directory alone it is
-// that directory's, or "unknown". So part C is the rows of the form Copy and 100 MiB,
-// and part A those of Copy of every size. Part B is the rows of 1 MiB and the three
-// forms of syncing. Exercise 13-2 is those whose form writes alone. A run of another
-// study, or without a whole round, has none. The caller owns the slice; it may be
-// called concurrently.
+// that directory's, or "unknown". So part C is the rows of form Copy and size 100 MiB, and part A
+// the rows of form Copy and any size. Part B is the rows of 1 MiB and the three forms of syncing.
+// Exercise 13-2 is those whose form writes alone. A run of another study, or without a whole round,
+// has none. The caller owns the slice; it may be called concurrently.
 func Timings(run result.Run) []timing.Row {
 	return timings(run, func(w wholeTimes) (elapsed, cpu float64) { return w.elapsed.Median, w.cpu.Median })
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/trial"
 )
 
-// A Source is what is copied: random bytes, the same for a seed, in a file for each
-// size that all trials read.
+// A Source is the input of copies: random bytes, the same for a seed, in one file for each size,
+// which all trials read.
 type Source struct {
 	Seed [32]byte
 
@@ -132,7 +132,7 @@ func sumOf(r io.Reader, salt maphash.Seed) (sum uint64, size int64, err error) {
 	return h.Sum64(), size, err
 }
 
-// Holds reads the file at path, which has to be what was summed up.
+// Holds reads the file at path and compares its sum with the source's.
 func Holds(path string, want Sum) error {
 	if want.err != nil {
 		return want.err
@@ -151,7 +151,7 @@ func Holds(path string, want Sum) error {
 	return nil
 }
 
-// Start is what a trial of a copy takes for the plan before its first byte: garbage, links, settling.
+// Start is the plan's estimate of a copy trial's time before its first byte: garbage, links, settling.
 const Start = 15 * time.Millisecond
 
 // PerByte is the nanoseconds of a byte that is copied, its memory prepared, evicted and compared.

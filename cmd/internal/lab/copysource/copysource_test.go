@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestNamesFitIntoABfs holds the longest name of a source to what bfs_fs.h allows.
+// TestNamesFitIntoABfs compares the longest name of a source with the limit in bfs_fs.h.
 func TestNamesFitIntoABfs(t *testing.T) {
 	if name := Name(1 << 39); len(name) > 14 {
 		t.Errorf("%s is too long", name)

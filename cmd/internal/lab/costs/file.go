@@ -136,7 +136,7 @@ func readsTask(size int) func(n int64) trial.Task {
 		return trial.Task{
 			Make: func(path string) error { return trial.NewFile(path, warmBytes, numbered()) },
 			Do: func(_ context.Context, c *trial.Clock) error {
-				// This reading makes it warm, and is the check of what is read.
+				// This reading warms the cache and checks the bytes.
 				if err := checkPages(c.Path, warmBytes/study.PageBytes); err != nil {
 					return err
 				}
@@ -180,7 +180,7 @@ func (r *warmReading) loop(n int) error {
 	return nil
 }
 
-// check looks at what the last read brought, by the number of its page.
+// check compares the bytes of the last read with the number of its page.
 func (r *warmReading) check() error {
 	if len(r.into) < study.PageBytes {
 		return nil
@@ -281,9 +281,8 @@ func coldTask(n int64) trial.Task {
 	}
 }
 
-// residentPages are the file's pages that are in memory after all reads. They are
-// just those that were read, unless the kernel read ahead, or more were there
-// before.
+// residentPages are the file's pages that are in memory after all reads. They are exactly the pages
+// read, unless the kernel read ahead, or more were there before.
 const residentPages = "resident_after_pages"
 
 const oneByOne = "each timed alone"

@@ -18,9 +18,9 @@ func goEmptyTask(n int64) trial.Task {
 	return work(n, difference{with: probe.EmptyScheduledCalls, without: emptyLoop})
 }
 
-// faultTask touches each page once for the fault, and a second time for what the
-// touch takes without it. As much memory is had and given back before: a virtual
-// machine's host finds the pages for it only then.
+// faultTask touches each page once for the fault, and a second time for the cost of the touch
+// alone. As much memory is had and given back before: a virtual machine's host finds the pages for
+// it only then.
 func faultTask(n int64) trial.Task {
 	n = max(n, turns)
 	page := os.Getpagesize()
@@ -132,8 +132,8 @@ func threadTask(n int64) trial.Task {
 	}}
 }
 
-// bells are what the threads wake each other by, and one that is rung and waited
-// for by the same thread.
+// bells are the pipes by which the threads wake each other, and one that the same thread rings and
+// waits for.
 type bells struct{ there, back, alone *probe.Bell }
 
 func newBells() (b bells, err error) {
@@ -220,7 +220,7 @@ var kernelRungs = append([]rung{
 
 // goroutineRungs are Go's own switches. Where there are more CPUs, its scheduler may
 // leave two goroutines that wait for each other on one of them, and mostly does.
-// Only those that keep to threads of their own must wake a thread each time.
+// Only goroutines locked to their threads must wake a thread each time.
 func goroutineRungs() []rung {
 	const half = "half a way to and fro"
 	rungs := []rung{

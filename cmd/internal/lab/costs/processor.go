@@ -57,10 +57,10 @@ const (
 )
 
 // A ring is a chain through memory. The first word of each line is the place of the
-// next, and all lines are passed before the first comes again. The order is that of a
-// linear congruence of full period (Hull and Dobell). So lines is a power of two, the
-// multiplier 1 more than a multiple of 4, and the increment odd. The ring is made in
-// the order of memory, and followed in an order that no prefetcher knows.
+// next, and all lines are passed before the first comes again. The order comes from a linear
+// congruence of full period (Hull and Dobell). So lines is a power of two, the multiplier 1 more
+// than a multiple of 4, and the increment odd. The ring is made in the order of memory, and
+// followed in an order that no prefetcher knows.
 type ring struct {
 	words []uint32
 	at    uint32

@@ -1,10 +1,10 @@
 // Package costs is the study of the ladder of costs, from a load that hits the cache to the
 // disk.
 //
-// In the clock is one kind of operation, many times. What is fast is a [difference]:
-// the loop with the operation less the loop without, turn by turn in the same trial.
-// What waits for the disk is timed one by one, and its distribution kept. Files are
-// made before and read back after.
+// In the clock is one kind of operation, many times. A fast operation is timed as a [difference]:
+// the loop with it less the loop without, turn by turn in the same trial. Operations that wait for
+// the disk are timed one by one, and their distribution kept. Files are made before and read back
+// after.
 //
 // Start with [Study].
 package costs
@@ -93,7 +93,7 @@ type rung struct {
 	does   string
 
 	count   int64         // operations in a trial
-	each    time.Duration // that one takes, about, with what is around it
+	each    time.Duration // that one takes, about, with its setup
 	disk    bool          // waits for the disk: fewer of it in a quick run
 	bytes   int64         // that a trial writes, about
 	cache   result.Cache  // that is asked for
@@ -154,8 +154,7 @@ func showCosts(e study.Evidence) study.Shown {
 	}
 }
 
-// climbed returns the rungs in order of their cost here; those that were not run are
-// at the end.
+// climbed returns the rungs in order of their cost here; rungs that did not run come last.
 func climbed(e study.Evidence) []rung {
 	rungs := ladder()
 	slices.SortStableFunc(rungs, func(a, b rung) int { return cmp.Compare(rungCost(e, a), rungCost(e, b)) })
@@ -245,7 +244,7 @@ func stepsTable(e study.Evidence, rungs []rung) study.Table {
 	return t
 }
 
-// waitsTable is the distribution of what was timed one by one.
+// waitsTable is the distribution of the operations timed one by one.
 func waitsTable(e study.Evidence) study.Table {
 	t := study.Table{Title: "What waits for the disk, one by one over all rounds", Head: []string{"operation", "timed", "p50", "p99", "longest"}}
 	for _, name := range []string{coldRung, syncRung, growRung} {

@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/trial"
 )
 
-// A costsPlant is what an arm is said to have shown in every round.
+// A costsPlant gives an arm the same planted figure in every round.
 type costsPlant struct {
 	cost   float64 // ns of one operation
 	spread float64 // the rounds go from cost-spread to cost+spread

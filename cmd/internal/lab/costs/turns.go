@@ -55,7 +55,7 @@ func (d difference) measure(c *trial.Clock, stage trial.Stage, n int64) error {
 	return nil
 }
 
-// What a difference reports besides. The first is the time of the loop without the
+// Further figures of a difference. The first is the time of the loop without the
 // operation, for one of it. The second is 1 where the cost does not differ from
 // nothing, and the time is the most that it may be.
 const (

@@ -3,9 +3,8 @@
 // language boundary is not in it.
 //
 // It measures nothing and judges nothing: the caller puts the clock around [Create] or
-// [Open], [Stream.Write] or [Stream.Read], [Stream.Flush] and [Stream.Close]. What is
-// written is the pattern ([Fill]); what is read is summed up ([Sum]), so that no loop
-// can leave bytes out unseen.
+// [Open], [Stream.Write] or [Stream.Read], [Stream.Flush] and [Stream.Close]. Loops write a pattern
+// ([Fill]) and sum up the bytes they read ([Sum]), so no loop can leave bytes out unseen.
 //
 // Without cgo there is no C side: [Missing] says so, and all else fails with an
 // error that wraps [errors.ErrUnsupported].

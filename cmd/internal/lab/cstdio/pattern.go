@@ -4,8 +4,7 @@ package cstdio
 // of a file looks like its neighbour.
 const Period = 251
 
-// Fill fills p with what the pattern has from an offset on: its byte at offset i
-// is i modulo [Period].
+// Fill fills p with the pattern from an offset on: the byte at offset i is i modulo [Period].
 func Fill(p []byte, from int64) {
 	b := byte(from % Period)
 	for i := range p {

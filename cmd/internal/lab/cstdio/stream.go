@@ -15,7 +15,7 @@ import (
 	"unsafe"
 )
 
-// What C calls the methods and the modes.
+// C's names of the methods and the modes.
 var (
 	methodCodes = map[Method]C.enum_method{
 		Raw: C.RAW, Fgetc: C.FGETC, Getc: C.GETC, GetcUnlocked: C.GETC_UNLOCKED, Fread: C.FREAD, DFgetc: C.DFGETC, DFread: C.DFREAD,
@@ -27,7 +27,7 @@ var (
 func Missing() string { return "" }
 
 // A Stream is a file that C reads or writes. One goroutine at a time may use it.
-// What C has allocated for it is freed by Close only.
+// Only Close frees its memory in C.
 type Stream struct {
 	setup  Setup
 	path   string
@@ -127,7 +127,7 @@ func (f *Stream) Flush() error {
 	return f.failed("flush", C.stream_flush(f.stream))
 }
 
-// Fd returns the stream's descriptor, for what needs one: fsync, posix_fadvise.
+// Fd returns the stream's descriptor, for fsync and posix_fadvise.
 // It is the stream's own until Close.
 func (f *Stream) Fd() uintptr {
 	if f.stream == nil {

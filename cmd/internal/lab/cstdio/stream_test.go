@@ -274,7 +274,7 @@ func TestCopyInCIsWhole(t *testing.T) {
 			if err != nil || first+rest != n {
 				t.Errorf("%d bytes by %d: copied %d and %d, %v", n, buffer, first, rest, err)
 			}
-			// What can't be read, and what can't be written.
+			// Streams that can't be read, and streams that can't be written.
 			if got, err := Copy(from, to, make([]byte, buffer), 1); got != 0 || !errors.Is(err, syscall.EBADF) {
 				t.Errorf("read from a file for writing: %d, %v", got, err)
 			}

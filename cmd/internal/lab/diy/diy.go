@@ -2,8 +2,8 @@
 // drill/.
 //
 // The checks run the student's functions in a process of their own, in which read(2) and
-// write(2) fall short, are interrupted and fail. What is wrong is said in plain words,
-// a [Fault] each. It finds the C compiler in CC or on the PATH.
+// write(2) fall short, are interrupted and fail. Each error is a [Fault], in plain words. It finds
+// the C compiler in CC or on the PATH.
 //
 // Start with [Check] and [Build].
 package diy
@@ -54,7 +54,7 @@ func (f Fault) String() string { return f.Case + ": " + f.Says }
 type Checked struct {
 	Cases  int // how many were tried
 	Faults []Fault
-	Notes  []string // what the compiler warned of, and what could not be checked
+	Notes  []string // warnings of the compiler, and checks that could not run
 }
 
 // compiler returns the command of the C compiler.
@@ -251,7 +251,7 @@ func (w workshop) try(ctx context.Context, program, source, from string) (r trie
 	return r, nil
 }
 
-// What sanitizers print: AddressSanitizer's kind of error and its frames, and the errors
+// Lines that sanitizers print: AddressSanitizer's kind of error and its frames, and the errors
 // of UndefinedBehaviorSanitizer.
 func addressKind() *regexp.Regexp { return regexp.MustCompile(`AddressSanitizer:? ([A-Za-z-]+)`) }
 func frame() *regexp.Regexp {

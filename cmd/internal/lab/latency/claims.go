@@ -32,7 +32,7 @@ const longer = 1.5
 
 func latencyClaims() []study.Claim {
 	return []study.Claim{
-		// A spike is what one Write in a thousand takes at least.
+		// A spike is the 99.9th percentile of a Write's time.
 		{
 			Name: "latency-spikes", Source: study.EfficientBuffering, Says: "buffering smooths latency spikes", Arms: []string{plainWrite, smallWrite},
 			Over: smallWrite, Under: plainWrite, By: p999, Allows: study.AtMost(1),
@@ -93,8 +93,8 @@ func latencyClaims() []study.Claim {
 	}
 }
 
-// heapEach is what the heap grows by for each of a thousand Writers, and heapGrowth by how
-// much more when all have written.
+// heapEach is the heap's growth for each of a thousand Writers, and heapGrowth the further growth
+// when all have written.
 func heapEach(t result.Trial) float64 { return math.Round(study.Value("heap_bytes")(t) / 1000) }
 func heapGrowth(t result.Trial) float64 {
 	return study.Value("heap_written_bytes")(t) / study.Value("heap_bytes")(t)

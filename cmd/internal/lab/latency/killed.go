@@ -61,11 +61,11 @@ func (o sink) kill(ctx context.Context, c *trial.Clock, after, size int64) ([]ti
 	reports := bufio.NewReader(p.Out)
 	for one := make([]byte, 8); ; {
 		if _, err := io.ReadFull(reports, one); err != nil {
-			break // it is dead: wait says of what
+			break // it is dead: wait says why
 		}
 		at := time.Duration(binary.LittleEndian.Uint64(one))
 		if n := len(accepted); n > 0 && (at < accepted[n-1] || at > accepted[n-1]+time.Hour) {
-			cancel() // what it reports is no times
+			cancel() // its report has no times
 			return nil, errors.Join(fmt.Errorf("record %d was written at %v, and the one before at %v", n, at, accepted[n-1]), p.Wait())
 		}
 		accepted = append(accepted, at)
@@ -129,8 +129,8 @@ type killedLoss struct {
 	age                time.Duration // of the oldest that was lost, when the process last reported one
 }
 
-// lossOf reads the file at path. What is in it must be the first records, whole
-// and in their order; one more may be torn.
+// lossOf reads the file at path. It must hold the first records, whole and in order; one more may
+// be torn.
 func lossOf(path string, accepted []time.Duration, size int64) (killedLoss, error) {
 	readable, torn, err := readStamped(path, size)
 	l := killedLoss{accepted: int64(len(accepted)), readable: readable}

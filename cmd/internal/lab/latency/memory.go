@@ -20,7 +20,7 @@ import (
 type buffering struct {
 	name   string
 	policy holdfast.Policy
-	each   int64 // bytes that one takes by what is known of it; 0: it has no limit
+	each   int64 // known bytes of one; 0: it has no limit
 	open   func() (io.Writer, error)
 }
 
@@ -139,8 +139,7 @@ func closeAll(all []io.Writer) error {
 	return nil
 }
 
-// liveHeap is what the heap holds after a garbage collection, and one more for what
-// a sync.Pool keeps over the first.
+// liveHeap is the heap after two garbage collections: a sync.Pool keeps its memory over the first.
 func liveHeap() float64 {
 	runtime.GC()
 	runtime.GC()

@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
 )
 
-// latencyHead is of the published sentences and of what we measured of them.
+// latencyHead heads the table of the published sentences and our figures.
 var latencyHead = []string{"the documents say", "figure"}
 
 func showLatency(e study.Evidence) study.Shown {

@@ -13,12 +13,12 @@ import (
 type sink struct {
 	by string
 
-	// policy is that of a Writer; of a bufio.Writer it says the buffer, and how
-	// often a ticker flushes it.
+	// policy is a Writer's policy; for a bufio.Writer it gives the buffer's size and the period of
+	// the ticker that flushes it.
 	policy holdfast.Policy
 }
 
-// What a sink is made of.
+// The parts of a sink.
 const (
 	byNothing  = "nothing" // its Write does nothing: what it takes is the clock's own
 	byFile     = "os.File"

@@ -1,6 +1,6 @@
-// Package latency is the study of what buffering hides. What does one Write take when
+// Package latency is the study of buffering's hidden costs. What does one Write take when
 // most only copy and some pay for all? How long does another process wait for a record?
-// What does a killed one lose, and what memory do the buffers take?
+// How much does a killed process lose, and how much memory do the buffers take?
 //
 // In the clock:
 //   - write: every Write by itself, with the two readings of the clock around it,

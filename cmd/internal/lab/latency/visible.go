@@ -32,7 +32,7 @@ const watchPause = 50 * time.Microsecond
 // An observation is the watcher's final report.
 type observation struct {
 	Records int64          `json:"records"` // that were right and in their order
-	Wrong   string         `json:"wrong"`   // what was not, or empty
+	Wrong   string         `json:"wrong"`   // the first record that was not, or empty
 	Delays  result.Latency `json:"delays"`  // from the record's own time until it was seen
 	Looks   result.Latency `json:"looks"`   // from one look at the end of the file to the next
 }
@@ -172,8 +172,8 @@ func (w *watcher) listen(out *json.Decoder, ready chan<- struct{}) {
 	}
 }
 
-// end closes the watcher's input, for the file grows no more, and waits for what it saw;
-// after an error it is killed. Nothing of it is left.
+// end closes the watcher's input, since the file grows no more, and waits for its report; after an
+// error it kills the watcher. Nothing of it is left.
 func (w *watcher) end(err error) (observation, error) {
 	if err != nil {
 		w.cancel(err)

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/trial"
 )
 
-// task opens the file, has do write to it and closes it; afterwards it must hold so
-// many records as written says.
+// task opens the file, has do write to it and closes it; afterwards the file must hold the number
+// of records that written returns.
 func (o sink) task(size int64, written *int64, do func(context.Context, *trial.Clock, io.Writer) error) trial.Task {
 	t := trial.Task{
 		Writes: *written * size,

@@ -59,15 +59,15 @@ const (
 	crashBufio          = groupCrash + "/bufio 4KiB"
 )
 
-// lineCounts are how many lines a preset's arms write. Those that wait for the
-// disk at each line write fewer: the time of a line is the same.
+// lineCounts are how many lines a preset's arms write. Arms that wait for the disk at each line
+// write fewer lines: the time of a line is the same.
 type lineCounts struct {
 	lines, million, synced, stream, constant int64
 	ops                                      int64 // of the benchmark without a buffer; with one there are more
 	killed                                   int64
 }
 
-// What one line takes, about, for the plan. A trial and each of its bytes take more
+// Estimated times of one line, for the plan. A trial and each of its bytes take more
 // besides, half of it out of the clock.
 const (
 	formatTime = 150 * time.Nanosecond
@@ -357,8 +357,8 @@ func forgottenArms(count int64) []study.Arm {
 }
 
 func crashArms(atLeast int64) []study.Arm {
-	// crashFlush is the period of those that flush by time before they are killed:
-	// short, so that there are many before.
+	// crashFlush is the flush period of the arms that flush by time and are killed: short, so that
+	// many flushes come before the kill.
 	const crashFlush = 10 * time.Millisecond
 	arm := func(name, does string, y study.Way) study.Arm {
 		k := lineCrash{way: y, atLeast: atLeast}
@@ -616,8 +616,8 @@ func touchedArm() study.Arm {
 	})
 }
 
-// What the arm that looks at a file reports: which of its facts one write has changed, as
-// 0 or 1. It also reports the sizes of a page and a block in bytes.
+// Figures of the arm that stats a file: 1 for each fact that one write has changed, else 0. It also
+// reports the sizes of a page and a block in bytes.
 const (
 	sizeChanged     = "size_changed"
 	modifiedChanged = "mtime_changed"

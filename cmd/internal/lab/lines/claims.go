@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
 )
 
-// lineClaims are what the two documents say of writing lines.
+// lineClaims are the two documents' claims about writing lines.
 func lineClaims() []study.Claim {
 	return slices.Concat(plainClaims, valueClaims())
 }

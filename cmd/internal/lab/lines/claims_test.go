@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/studytest"
 )
 
-// A plantedArm is what an arm is made to have measured, the same in each round but
-// for a wobble of a few percent.
+// A plantedArm gives an arm planted figures, the same in each round but for a wobble of a few
+// percent.
 type plantedArm struct {
 	perRecord float64 // nanoseconds
 	wobble    float64 // of the time, from round to round
@@ -133,7 +133,7 @@ func TestOneLossIsALoss(t *testing.T) {
 	}
 }
 
-// TestFewRoundsProveNoRatio: counts are what they are, and times need rounds.
+// TestFewRoundsProveNoRatio: counts need one round, times need several.
 func TestFewRoundsProveNoRatio(t *testing.T) {
 	arms := map[string]plantedArm{publishedUnbuffered: {perRecord: 2800}, publishedBuffered: {perRecord: 140, writes: 974}}
 	if f := judged(t, "lines-20x", 3, arms); f.Verdict != study.NotChecked || f.Settle == "" {

@@ -41,8 +41,8 @@ func TestWrongBytesOfAStreamAreNoTrial(t *testing.T) {
 	}
 }
 
-// TestLoadedLinesAreWrittenBesideBusyProcesses: the processes end with the trial, and what is
-// written is compared as elsewhere.
+// TestLoadedLinesAreWrittenBesideBusyProcesses: the processes end with the trial, and the written
+// bytes are compared as elsewhere.
 func TestLoadedLinesAreWrittenBesideBusyProcesses(t *testing.T) {
 	g := studytest.WorkDir(t)
 	for _, a := range loadedArms(50) {

@@ -17,14 +17,14 @@ import (
 )
 
 // A lineCrash is a second process that writes lines and is killed in the middle.
-// It says on its standard output when a line was accepted: outside of what the
-// kill destroys.
+// It says on its standard output when a line was accepted: outside of the process that the kill
+// destroys.
 type lineCrash struct {
 	way     study.Way
 	atLeast int64 // lines that are accepted before the kill, and up to as many again: where in a buffer it comes is chance
 }
 
-// What a lineCrash reports.
+// Figures of a lineCrash.
 const (
 	acceptedLines = "accepted_lines"
 	lostLines     = "lost_lines"
@@ -111,7 +111,7 @@ func (k lineCrash) kill(ctx context.Context, c *trial.Clock) (known []acceptance
 			known = append(known, acceptance{lines, time.Now()})
 		}
 		if readErr != nil {
-			break // the process is dead: wait says of what
+			break // the process is dead: wait says why
 		}
 		if lines >= until && killed.IsZero() {
 			killed = time.Now()
@@ -217,8 +217,8 @@ func (r forgotten) task() trial.Task {
 	}}
 }
 
-// over returns what is written to, and what closes the file: that of bufio knows
-// nothing of the buffer.
+// over returns the writer, and the function that closes the file: bufio's does not flush the
+// buffer.
 func (r forgotten) over(f *os.File) (study.Sink, func() error, error) {
 	w, err := study.Way{By: r.by, Policy: holdfast.Buffered(r.buffer)}.Over(f)
 	if err != nil || r.by == study.Golang {

@@ -35,8 +35,8 @@ func (m costModel) of(t result.Trial) (lines, calls, copied, syncs float64) {
 	return lines, calls, copied, syncs
 }
 
-// lineModel is the document's mathematics with the costs of this machine. For each way it
-// has the sum of what its calls, bytes and syncs cost, beside the measured time.
+// lineModel is the document's mathematics with the costs of this machine. For each way it has the
+// summed cost of its calls, bytes and syncs, beside the measured time.
 func lineModel(e study.Evidence) study.Table {
 	t := study.Table{
 		Title: "The mathematics of buffering, with the costs of this machine",

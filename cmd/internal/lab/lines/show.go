@@ -139,8 +139,8 @@ func perOp(t result.Trial) float64 { return study.PerRecord(t) * valueRecords }
 
 func callsPerOp(t result.Trial) float64 { return writeCalls(t) * valueRecords / float64(t.Records) }
 
-// writeCalls are those that the kernel counted, and where it does not, those that
-// follow from the bytes and the buffer.
+// writeCalls is the kernel's count; where it keeps none, the count that follows from the bytes and
+// the buffer.
 func writeCalls(t result.Trial) float64 {
 	if t.IO == nil {
 		return study.Value(predictedCalls)(t)
@@ -269,7 +269,7 @@ func lineNet(e study.Evidence, arm string) stat.Summary { return stat.Summarize(
 
 // netRatio is how many times as long one arm takes as another, without the
 // formatting of both. It is NaN where in a round nothing is left of one of them:
-// then the noise is larger than what is asked for.
+// then the noise is larger than the difference.
 func netRatio(e study.Evidence, over, under string) stat.Summary {
 	net, by := netSamples(e, over), netSamples(e, under)
 	for i := range net {
@@ -328,7 +328,7 @@ func keeps(trials []result.Trial, b holdfast.Bound) bool {
 	return b.None() || b.Time == holdfast.Unlimited || study.Worst(trials, lostAge) <= float64(b.Time+lineFlight)
 }
 
-// linePicture has a row for each way to write a line, with what was published of it under the dot.
+// linePicture has a row for each way to write a line, with its published time under the dot.
 func linePicture(e study.Evidence) *chart.Dots {
 	d := &chart.Dots{Title: "time of a line, by how it is written", Scale: study.Duration, Series: []string{"measured here", "published"}}
 	add := func(band, arm string, published ...chart.Point) {

@@ -1,16 +1,14 @@
-// Package lines is about a program that writes line by line. It asks what a buffer
-// between the program and its file saves, and what it costs when the program dies.
+// Package lines is about a program that writes line by line. It measures the time that a buffer
+// between the program and its file saves, and the lines it loses when the program dies.
 //
-// In the clock of the group lines is what the document timed: formatting and
-// writing each line, and the flush, but neither open nor close. Its two modes do
-// not write the same bytes. All other groups write the same bytes in all arms and
-// have open, write, flush, sync and close in the clock, apart and together.
-// Formatting is in it too, the same for every arm of a group, and stands apart in
-// an arm that does nothing else. The group values is timed as a Go benchmark:
-// making a temporary file, writing, closing and removing it is one operation. Into
-// a pipe or a socket the clock ends when the other end has read all. The group
-// crash is timed as a whole, from the start of a second process until it was
-// killed. Its figures are what the file has lost.
+// The clock of the group lines covers the document's span: formatting and writing each line, and
+// the flush, but neither open nor close. Its two modes do not write the same bytes. All other
+// groups write the same bytes in all arms and have open, write, flush, sync and close in the clock,
+// apart and together. Formatting is in it too, the same for every arm of a group, and stands apart
+// in an arm that does nothing else. The group values is timed as a Go benchmark: making a temporary
+// file, writing, closing and removing it is one operation. Into a pipe or a socket the clock ends
+// when the other end has read all. The group crash is timed as a whole, from the start of a second
+// process until it was killed. Its figures are the lines that the file has lost.
 //
 // Start with [Study].
 package lines

@@ -167,8 +167,8 @@ func TestLinesRun(t *testing.T) {
 	}
 }
 
-// checkCalls holds the write calls that the kernel counted against those that were
-// predicted; the runtime may have made a few more.
+// checkCalls compares the kernel's count of write calls with the predicted count; the runtime may
+// have made a few more.
 func checkCalls(t *testing.T, e study.Evidence, arm string) {
 	t.Helper()
 	got, want := e.Median(arm, study.Writes), e.Median(arm, study.Value(predictedCalls))
@@ -220,8 +220,8 @@ func TestNoTimeIsNegative(t *testing.T) {
 	}
 }
 
-// TestBenchmarksCountAsPublished holds the allocations of the published benchmark
-// to what was published, in the arm and in a Go benchmark's own count.
+// TestBenchmarksCountAsPublished compares the allocations of the published benchmark with the
+// published count, in the arm and in a Go benchmark's own count.
 func TestBenchmarksCountAsPublished(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates otherwise")

@@ -92,7 +92,7 @@ func (m *syncMap) get(key int64) (int64, bool) {
 
 func (m *syncMap) set(key, value int64) { m.m.Store(key, value) }
 
-// A mapLoad is what is done with a map: steps. Out of a hundred, reads look a key up
+// A mapLoad is a sequence of steps on a map. Out of a hundred, reads look a key up
 // and the others set one, evenly mixed and the same for every way. Every pass does the
 // same once more.
 type mapLoad struct {
@@ -168,7 +168,7 @@ func (l mapLoad) check(m sharedMap, found int64) error {
 	return nil
 }
 
-// What the arm of the held lock reports.
+// Figures of the arm of the held lock.
 const (
 	admittedWhileHeld = "readers_while_held"
 	admittedAfter     = "readers_after"

@@ -10,9 +10,8 @@
 //
 // The counter without a lock loses increments on purpose. It is an atomic load and an
 // atomic store: another goroutine's store between the two is lost just as with count++.
-// But it is no data race by Go's memory model, so the race detector still finds those
-// that are not meant. The store is an exchange on amd64, so the arm's time is no
-// measure of what count++ takes.
+// But it is no data race by Go's memory model, so the race detector still finds the unintended
+// races. The store is an exchange on amd64, so the arm's time is no measure of count++.
 //
 // Start with [Study].
 package locks
@@ -61,7 +60,7 @@ var trilogy = study.Table{
 	},
 }
 
-// What the two experiments ran: 500 goroutines that add one a thousand times each,
+// The sizes of the two experiments: 500 goroutines that add one a thousand times each,
 // and 50 with a thousand operations on a map.
 const (
 	counterGoroutines = 500
@@ -92,7 +91,7 @@ type crew struct {
 	suffix     string
 }
 
-// crews returns those that were chosen, or the published one.
+// crews returns the chosen crews, or the published one.
 func crews(chosen []int, published int) []crew {
 	var all []crew
 	for i, n := range study.Or(chosen, []int{published}) {
@@ -176,8 +175,7 @@ func heldArm() study.Arm {
 	}}
 }
 
-// stepsTime is about what a trial takes: its steps, and what is made before and
-// checked after.
+// stepsTime estimates a trial: its setup, its steps and its check.
 func stepsTime(steps int64, each time.Duration) time.Duration {
 	return 5*time.Millisecond + time.Duration(steps)*each
 }

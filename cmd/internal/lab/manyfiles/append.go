@@ -106,7 +106,7 @@ func (l appendLoad) inTurn(ctx context.Context, paths []string, write func(path 
 	return nil
 }
 
-// The names of what a files.Set reports of its handles.
+// The names of a files.Set's figures about its handles.
 const (
 	handleHits   = "handle_hits"
 	handleMisses = "handle_misses"

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
 )
 
-// filesClaims are those of the document. Where its clock covers writes to open files, so
+// filesClaims are the document's claims. Where its clock covers writes to open files, so
 // do the arms that decide; the finding shows beside what making the files costs.
 var filesClaims = []study.Claim{
 	{
@@ -148,14 +148,14 @@ func bytesText(x float64) string { return study.Whole(x) + " B" }
 
 func writesPerSecond(t result.Trial) float64 { return float64(t.Records) / t.Elapsed.Seconds() }
 
-// Why a rate is reached or not: writes to open files are what the published clock covers.
+// Why a rate is reached or not: the published clock covers writes to open files only.
 const (
 	enoughWritten = "so many are written to files that are open, which is what its clock covers"
 	fewerWritten  = "fewer are written to files that are open, which is what its clock covers"
 )
 
-// alsoMade adds the rate of files that are made, written and closed. What the document's
-// own rate denies may be so on another machine, or on this one when it is quiet.
+// alsoMade adds the rate of files that are made, written and closed. A claim that the document's
+// own rate denies may hold on another machine, or on this one when it is quiet.
 func alsoMade(claimed, bySource float64, made string) func(study.Evidence, *study.Finding) {
 	return func(e study.Evidence, f *study.Finding) {
 		if bySource < claimed {

@@ -91,8 +91,8 @@ func (w durableWay) task(n int) trial.Task {
 }
 
 // makeOld makes the files that are to be replaced. Each has a second name in another
-// directory, because it would be removed otherwise. See [trial.Task] for what a removal
-// does to the files made next.
+// directory, because it would be removed otherwise. See [trial.Task] for the effect of a removal on
+// the files made next.
 func makeOld(path string, n int) error {
 	second := filepath.Join(path, "old")
 	err := os.Mkdir(second, 0o777)

@@ -111,8 +111,8 @@ type appendedFiles struct {
 	data  []byte
 }
 
-// besides is how many descriptors must fit beside those of the files. They are
-// the directory's, and what else a files.Set and the program have open.
+// besides is the number of descriptors that must fit beside the files' own. They are the
+// directory's, and the others that a files.Set and the program have open.
 const besides = 16
 
 // noDescriptors says why n files can't be open at once, or is empty.

@@ -35,8 +35,8 @@ type publishedTime struct {
 	seconds float64
 }
 
-// withoutRetriesTimes are those of the run without retries, and publishedFiles and
-// publishedSeconds what is printed as their total.
+// withoutRetriesTimes are the times of the run without retries; publishedFiles and publishedSeconds
+// are their printed total.
 var withoutRetriesTimes = []publishedTime{
 	{100, 0.001}, {200, 0.002}, {300, 0.003}, {400, 0.004}, {500, 0.005},
 	{600, 0.007}, {700, 0.008}, {800, 0.010}, {900, 0.011}, {1000, 0.014},

@@ -42,7 +42,7 @@ func sizesMade(e study.Evidence) []int {
 	return sizes
 }
 
-// filesBySize has the published columns, and what else there is to say of a file.
+// filesBySize has the published columns, and further ones of a file.
 func filesBySize(e study.Evidence) study.Table {
 	t := study.Table{
 		Title: "Files of 12 bytes, published and measured here",

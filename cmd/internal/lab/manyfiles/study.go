@@ -7,7 +7,7 @@
 // the directory, the paths are made before. Every file is read
 // back after it. Each batch of files has a new directory, and no file is removed before
 // the end of the run, see [trial.Task]. Only the published operation on two temporary
-// files removes them, because that is what was timed.
+// files removes them, because its clock covers that.
 //
 // Start with [Study].
 package manyfiles
@@ -53,7 +53,7 @@ const block = 4096
 // filesArm is the name of the arm that makes n files in one way.
 func filesArm(n int, way string) string { return fmt.Sprintf("%d files, %s", n, way) }
 
-// The arms that claims take besides those of [filesArm] by name.
+// The arms that claims take by name, besides the arms of [filesArm].
 const (
 	retriesOn  = "1000 files, " + byFiles
 	retriesOff = "1000 files, " + withoutRetries
@@ -145,8 +145,8 @@ func filesArms(c study.Choice) []study.Arm {
 		}
 		seen[a.Name] = true
 	}
-	// The files of all trials stay until the end of the run, with those of the warm-up and of the
-	// arm that is run twice. Each arm needs the room of them all.
+	// The files of all trials stay until the end of the run, with the files of the warm-up and of
+	// the arm that is run twice. Each arm needs the room of them all.
 	all, twin := int64(0), int64(0)
 	for _, a := range once {
 		if c.Only != nil && !slices.Contains(c.Only, a.Name) {

@@ -74,7 +74,7 @@ func TestFilesClaimsFollowTheEvidence(t *testing.T) {
 	check("files-2-memory", steep, study.NotHere)
 	check("files-coordination", flat, study.NotHere)
 	check("files-coordination", steep, study.Holds)
-	// What only its document decides says the same of any evidence.
+	// A claim that only its document decides gets the same verdict with any evidence.
 	for _, e := range []study.Evidence{flat, steep} {
 		check("files-batching", e, study.NeverSo)
 		check("files-64-cores", e, study.NeverSo)
@@ -224,8 +224,8 @@ func TestFilesShowsWhatIsMissing(t *testing.T) {
 	studytest.LooksFilled(t, showFiles(plantedFiles(study.Choice{Preset: study.Audit()}, func(string) float64 { return 20e3 })))
 }
 
-// TestFilesCountsCallsOfOneFile takes those of the warm-up, and of as many files as
-// were written meanwhile.
+// TestFilesCountsCallsOfOneFile takes the calls of the warm-up, and of as many files as were
+// written meanwhile.
 func TestFilesCountsCallsOfOneFile(t *testing.T) {
 	e := plantedFiles(study.Choice{Preset: study.Quick()}, func(string) float64 { return 20e3 })
 	warm := &result.Trial{Cell: filesGroup, Measurement: result.Measurement{Records: 200, SystemCalls: &result.SystemCalls{Total: 800, Syncs: 20}}}

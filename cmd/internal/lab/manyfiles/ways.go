@@ -49,8 +49,7 @@ func (b batch) all(from, to int, mode files.Mode) iter.Seq[files.Write] {
 	}
 }
 
-// A fileWay is one way to make the files of a batch. What it reports to the clock is all
-// that it does.
+// A fileWay is one way to make the files of a batch. It reports all its work to the clock.
 type fileWay struct {
 	name string
 	does string
@@ -171,7 +170,7 @@ func (w writeAll) write(ctx context.Context, f *files.Set, b batch) (all []*file
 	return all, err
 }
 
-// check holds the results to what the files are to be.
+// check compares the results with the expected files.
 func (w writeAll) check(all []*files.Results) error {
 	if w.outcome == holdfast.OutcomeUntouched {
 		return nil

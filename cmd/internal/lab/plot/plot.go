@@ -20,7 +20,7 @@ type Panel struct {
 	form   form
 	x      []string // the categories, from left to right
 	series []series
-	notes  []string // what a reader must know, without a full stop
+	notes  []string // a note for the reader, without a full stop
 }
 
 // An Omitted is a panel that could not be drawn.
@@ -44,7 +44,7 @@ func All(rows []timing.Row) (panels []Panel, left []Omitted) {
 
 // published are the panels of the published repetition of TLPI's exercises 13-1
 // and 13-2: their titles, axes and ranges. The axes of time of exercise 13-2 had no
-// names; here they have those of 13-1.
+// names; here they have the names of 13-1.
 func published() []form {
 	forms := []form{
 		ofSizes("elapsed", "Elapsed Time", elapsed), ofSizes("total-cpu", "Total CPU Time", total),

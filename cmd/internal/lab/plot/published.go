@@ -2,7 +2,7 @@ package plot
 
 import "github.com/holdfast-go/holdfast/cmd/internal/lab/timing"
 
-// A form is what a panel shows of the rows, and how.
+// A form chooses the panel's values from the rows, and how they are drawn.
 type form struct {
 	name, title, group string
 	x, y               string // the names of the axes

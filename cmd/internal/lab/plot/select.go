@@ -20,7 +20,7 @@ func InUML(fileSystem string) bool { return strings.HasPrefix(fileSystem, umlPre
 
 const whyUnparted = "CPU time there can't be parted into user and system"
 
-// rows returns those that the panel is of.
+// rows returns the panel's rows.
 func (f form) rows(rows []timing.Row) []timing.Row {
 	return slices.DeleteFunc(slices.Clone(rows), func(r timing.Row) bool {
 		return r.Form != f.of || f.by == byFileSize && r.FileSize == 0 || r.Buffer < f.low || f.high > 0 && r.Buffer > f.high
@@ -145,7 +145,7 @@ func label(fileSystem string) string {
 // lost counts the values that have no place on the axis.
 type lost struct{ zeros, broken, unparted int }
 
-// series returns the categories of the axis and what stands on them.
+// series returns the categories of the axis and the values on them.
 func (f form) series(rows []timing.Row, lost *lost) (x []string, all []series) {
 	sizes, systems, steps := fileSizes(rows), fileSystems(rows), buffers(rows)
 	if f.by == byBuffer {

@@ -62,7 +62,7 @@ var readsClaims = []study.Claim{
 	},
 }
 
-// leastFaults is what a size that saves faults would save for each page read.
+// leastFaults is the least number of faults that a size must save for each page read.
 // It is a part of one, much more than the runtime itself needs.
 const leastFaults = 0.1
 
@@ -70,8 +70,7 @@ func faultsPerPage(t result.Trial) float64 {
 	return float64(t.MinorFaults+t.MajorFaults) / (float64(t.Size) / study.PageBytes)
 }
 
-// differencesOf summarizes by how much the figure of one arm is more than that of
-// another, round by round.
+// differencesOf summarizes the difference of two arms' figures, round by round.
 func differencesOf(e study.Evidence, more, arm string, of study.Metric) stat.Summary {
 	from, less := e.Samples(more, of), e.Samples(arm, of)
 	differences := make([]float64, min(len(from), len(less)))

@@ -4,10 +4,9 @@
 // own.
 //
 // In the clock is all from the opening of the file until it is closed, the making
-// of the buffers too. The stages are open, read and close. What is read is summed
-// up in the clock, by all arms of a group alike, and so that the order counts:
-// CRC-32 over blocks, records and lines, two running sums over bytes. The sums
-// are compared with those of what was written, after the clock.
+// of the buffers too. The stages are open, read and close. All arms of a group sum up their bytes
+// in the clock alike, and so that the order counts: CRC-32 over blocks, records and lines, two
+// running sums over bytes. The sums are compared with the written bytes' sums, after the clock.
 //
 // All trials read the same file, each through a link of its own, so that a large
 // file is not written for each. An arm that takes a system call for a few bytes
@@ -53,7 +52,7 @@ const recordSize = 64
 
 // A fileReading is one way to read one file.
 type fileReading struct {
-	way    string // its name among those of its group, of any cache
+	way    string // its name within its group, whatever the cache
 	group  string // without the cache
 	does   string
 	cache  result.Cache

@@ -17,16 +17,15 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/trial"
 )
 
-// A readText is what stands in the file: lines as those that the study lines
-// writes, over and over, and a newline at the end. How often they come again is no
-// power of two, so that no block is like another.
+// A readText is the file's content: lines like the study lines', over and over, and a newline at
+// the end. How often they come again is no power of two, so that no block is like another.
 type readText struct {
 	size    int64
 	pattern []byte
 	known   map[string]digest
 }
 
-// at fills block with what stands in the file from offset on.
+// at fills block with the file's bytes from offset on.
 func (t *readText) at(offset int64, block []byte) {
 	for n := 0; n < len(block); {
 		n += copy(block[n:], t.pattern[(offset+int64(n))%int64(len(t.pattern)):])
@@ -62,7 +61,7 @@ func (t *readText) write(path string) error {
 	})
 }
 
-// A digest is what a reading has seen: sums, and how many blocks of what they are.
+// A digest summarizes the bytes of a reading: sums, and the number of blocks that they cover.
 type digest struct {
 	sum, sums uint64
 	units     int64 // bytes, or lines
@@ -165,7 +164,7 @@ func (d *shaDigest) seen() digest {
 	return digest{sum: binary.LittleEndian.Uint64(d.Sum(nil)), units: d.units}
 }
 
-// task reads, and compares what was seen with what was written.
+// task reads, and compares the digest with the written bytes' digest.
 func (r fileReading) task(text *readText) trial.Task {
 	var seen digest
 	do := func(_ context.Context, c *trial.Clock) error {

@@ -22,7 +22,7 @@ import (
 // are all. It closes the file.
 type readWay func(f *os.File, n int64) (digest, error)
 
-// fromFile reads from the file itself, or from what wraps it.
+// fromFile reads from the file itself, or from its wrapper.
 func fromFile[R io.Reader](wrap func(*os.File) R, read func(r R, n int64) (digest, error)) readWay {
 	return func(f *os.File, n int64) (digest, error) {
 		d, err := read(wrap(f), n)
@@ -320,8 +320,8 @@ func newReadText(size int64) *readText {
 	return t
 }
 
-// onlyInFull reports whether the reading is left out of the shorter runs: those
-// that say little of the state that the page cache is in.
+// onlyInFull reports whether the reading is left out of the shorter runs: the page cache's state
+// hardly matters to it.
 func (r fileReading) onlyInFull() bool {
 	cold := r.cache == result.Cold
 	switch r.group {
@@ -337,7 +337,7 @@ func (r fileReading) onlyInFull() bool {
 	return false
 }
 
-// arm makes the reading an arm of so many. The file is written once for all trials
+// arm makes an arm of the reading. The file is written once for all trials
 // of all arms, so each has a part of it in the plan.
 func (r fileReading) arm(c study.Choice, text *readText, arms int) study.Arm {
 	a := study.Arm{
@@ -357,8 +357,8 @@ func (r fileReading) arm(c study.Choice, text *readText, arms int) study.Arm {
 	return a
 }
 
-// The sizes of the sweep: those that the claims take, and some between them or
-// every power of two. Cold arms take longer, and have fewer.
+// The sizes of the sweep: the claims' sizes, and some between them or every power of two. Cold arms
+// take longer, and have fewer.
 var (
 	warmSizes = []holdfast.Size{
 		1, 16, 64, 256, holdfast.KiB, 2 * holdfast.KiB, 4 * holdfast.KiB, 8 * holdfast.KiB,

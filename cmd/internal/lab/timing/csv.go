@@ -13,9 +13,9 @@ import (
 // A Layout is a form of CSV.
 type Layout int
 
-// The layouts. All but Whole are those of the published repetition, to the byte.
+// The layouts. All but Whole are the published repetition's, to the byte.
 const (
-	// Averages is what the script of the copies writes. Each buffer has a row, with the quotients of
+	// Averages is the layout that the script of the copies writes. Each buffer has a row, with the quotients of
 	// bc(1) -l: 20 decimals, cut off, and no zero before the point.
 	Averages Layout = iota
 
@@ -26,8 +26,8 @@ const (
 	// and the shortest decimals.
 	Named
 
-	// Script is what the script of the writes writes: another head, and four decimals
-	// by bc.
+	// Script is the layout that the script of the writes writes: another head, and four decimals by
+	// bc.
 	Script
 
 	// Whole is ours, and has all that a row has.
@@ -64,7 +64,7 @@ func PredictedName(name string) string { return strings.TrimSuffix(name, ".csv")
 // IsPredictedName reports whether a file of that name has predicted rows.
 func IsPredictedName(name string) bool { return strings.HasSuffix(name, predictedEnd) }
 
-// WriteCSV writes the rows under the layout's head. What a layout has no column for is
+// WriteCSV writes the rows under the layout's head. A value that has no column in the layout is
 // left out: only Whole has a column for predicted rows.
 func WriteCSV(w io.Writer, l Layout, rows []Row) error {
 	var b strings.Builder
@@ -118,8 +118,8 @@ func decimal(x float64) string {
 	return strconv.FormatFloat(x, 'f', -1, 64)
 }
 
-// quotient is what bc prints of a division: so many decimals, none of them rounded, no
-// zero before the point, and 0 for nothing.
+// quotient formats a division as bc prints it: a fixed number of decimals, truncated, no zero
+// before the point, and 0 for nothing.
 func quotient(x float64, scale int) string {
 	if math.IsNaN(x) {
 		return ""
@@ -147,7 +147,7 @@ type RowError struct {
 	Name  string // the file's
 	Line  int    // from 1
 	Value string
-	Err   error // what it should be
+	Err   error // the expected value
 }
 
 func (e *RowError) Error() string {

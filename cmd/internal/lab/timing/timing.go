@@ -20,7 +20,7 @@ type Row struct {
 	Predicted  bool // from other rows, and not measured
 }
 
-// A Form is what a row is the time of.
+// A Form names the operation that a row times.
 type Form string
 
 // The forms. Each but Write and its like is of a copy by read(2) and write(2).

@@ -60,11 +60,11 @@ func host(dir string) error {
 	return k.Run(context.Background(), Guest{Command: guestWord, Share: dir, Task: chore, Console: func(line string) { fmt.Println(line) }})
 }
 
-// A chore is what a guest of a test does.
+// A chore is the task of a test's guest.
 type chore struct {
 	Kinds []string // write a file on each, in the image of its name
 	Does  string
-	Shell string // what tools runs
+	Shell string // the programs that tools runs
 }
 
 // echoes is how often a guest of a test sends back its input.

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// A Guest is what is run inside: this program with one argument, as the only process.
+// A Guest is the program to run inside: this one with one argument, as the only process.
 type Guest struct {
 	Command string        // the argument: a command that calls [Enter]
-	Task    []byte        // what Enter returns inside
-	Modules []string      // of the kernel, by name; those that are built in do no harm
+	Task    []byte        // Enter's result inside
+	Modules []string      // of the kernel, by name; built-in ones do no harm
 	Memory  int64         // bytes; 0 is 512 MiB
 	Share   string        // a directory outside that the guest may read and write
 	Tools   bool          // the guest's root is the one outside, which it only reads: its programs run inside; there is no Share then
@@ -69,7 +69,7 @@ func (g Guest) arguments() []string {
 		"uml_dir=.", "umid=" + guestName,
 		"quiet", "random.trust_cpu=on",
 		"LD_LIBRARY_PATH=" + libraryPath,
-		g.Command, // the kernel passes on what it does not know
+		g.Command, // the kernel passes on arguments that it does not know
 	}
 }
 

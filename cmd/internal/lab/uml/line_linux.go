@@ -10,8 +10,8 @@ import (
 // inside. The caller closes outside; inside goes into a [Guest]. When the guest has
 // ended, a read of outside returns io.EOF or ECONNRESET. The program inside must write
 // first: until then its terminal may change the bytes sent to it. The terminal holds
-// 4095 bytes (termios(3)): send no more before the program has read them. What the
-// program inside sends may be of any length.
+// 4095 bytes (termios(3)): send no more before the program has read them. The program inside may
+// send any number of bytes.
 func NewLine() (outside, inside *os.File, err error) {
 	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

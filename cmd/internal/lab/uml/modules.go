@@ -14,8 +14,7 @@ type unknownModule struct{ name string }
 
 func (e *unknownModule) Error() string { return "the kernel has no module " + e.name }
 
-// A moduleIndex is what depmod(8) has written about a kernel's modules. Names are those
-// that the kernel uses, with _ for -.
+// A moduleIndex is depmod(8)'s index of a kernel's modules. Names are the kernel's, with _ for -.
 type moduleIndex struct {
 	builtin map[string]bool
 	files   map[string]string   // name → file in the directory of modules

@@ -25,7 +25,7 @@ func wide() bool {
 // process would spoil each other's, so programs in Go and the C library's copies do without.
 var narrow = []string{"GODEBUG=cpu.all=off", "GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX2,-AVX512F,-AVX512VL,-AVX_Fast_Unaligned_Load"}
 
-// oldRegisters makes ptrace(2) refuse NT_X86_XSTATE to what this thread starts, as processors without
+// oldRegisters makes ptrace(2) refuse NT_X86_XSTATE to the processes that this thread starts, as processors without
 // XSAVE do. The kernel keeps the older 512 bytes then. It holds as long as the thread lives, so the caller
 // must have locked it for ever.
 func oldRegisters() error {

@@ -27,8 +27,8 @@ import (
 // Run boots the kernel and runs the guest until it ends, ctx is cancelled or its
 // limit is over. After nil, the program inside has ended without an error, and
 // all it wrote to the share is in the files outside. An error is ctx's, a
-// [*GuestError] or a [*CrashError]. Afterwards no process of the guest is left, and no
-// file but those that it made in the share.
+// [*GuestError] or a [*CrashError]. Afterwards no process of the guest is left, and no file except
+// in the share.
 func (k Kernel) Run(ctx context.Context, g Guest) (err error) {
 	if g.Line != nil {
 		defer g.Line.Close() // a second time it does no harm

@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
 )
 
-// mostMoved is what one call of the kernel's own ways is asked for, so that a run can
-// be interrupted. The kernel itself stops below 2 GiB (sendfile(2)).
+// mostMoved bounds one call of the kernel's own ways, so that a run can be interrupted. The kernel
+// itself stops below 2 GiB (sendfile(2)).
 const mostMoved = 16 << 20
 
 var zeroFileWays = append(copyingWays,
@@ -109,7 +109,7 @@ func sendfile(ctx context.Context, to, from int, size int64) (int64, error) {
 	return moving(ctx, size, func(left int64) (int, error) { return unix.Sendfile(to, from, nil, int(min(left, mostMoved))) })
 }
 
-// pipeSize is what an unprivileged process may have by default
+// pipeSize is the largest pipe of an unprivileged process by default
 // (/proc/sys/fs/pipe-max-size, pipe(7)); with the usual 64 KiB it would take sixteen
 // times as many calls.
 const pipeSize = 1 << 20

@@ -5,7 +5,7 @@ import "github.com/holdfast-go/holdfast/cmd/internal/measure/study"
 // The arms that the claims take.
 var wholeSocket, pieceSocket, sendfileSocket = zeroSocket(wholeFile), zeroSocket(pieces64), zeroSocket(bySendfile)
 
-// zeroClaims are what the page says of its two figures.
+// zeroClaims are the page's claims about its two figures.
 var zeroClaims = []study.Claim{
 	{
 		Name: "zerocopy-sendfile", Says: "to send a file with sendfile takes half the time of read and send",
@@ -32,5 +32,5 @@ var zeroClaims = []study.Claim{
 	},
 }
 
-// halved is what the document calls roughly half.
+// halved is the document's "roughly half".
 func halved() study.Span { return study.About(publishedReadSend/publishedSendfile, 1.25) }

@@ -23,8 +23,8 @@ import (
 // receiveRole is the work of the process at the other end of the connection.
 const receiveRole = "receive"
 
-// mostReceived is what one call receives at most, and mostSent the most that is to
-// be: the receiver keeps it in memory.
+// mostReceived bounds the bytes of one receive, and mostSent the bytes of a whole transfer: the
+// receiver keeps them in memory.
 const (
 	mostReceived = 1 << 20
 	mostSent     = 64 << 30
@@ -99,7 +99,7 @@ func (w zeroWay) send(ctx context.Context, c *trial.Clock, size int64) (got rece
 		err = out.Decode(&got)
 	}
 	if err != nil {
-		cancel() // it may wait for what never comes
+		cancel() // it may wait for bytes that never come
 	}
 	_ = r.In.Close()
 	if died := r.Wait(); died != nil {
@@ -114,7 +114,7 @@ func (w zeroWay) send(ctx context.Context, c *trial.Clock, size int64) (got rece
 	return got, err
 }
 
-// sendTo connects to the receiver and is what is timed. The connection's descriptor
+// sendTo connects to the receiver; the clock covers it. The connection's descriptor
 // blocks: the runtime's poller has no part in it.
 func (w zeroWay) sendTo(ctx context.Context, c *trial.Clock, out *json.Decoder, size int64) error {
 	var address string
@@ -178,7 +178,7 @@ func receive(_ context.Context, args []string, stdin io.Reader, stdout io.Writer
 	// The kernel gives the memory now, and not in the clock.
 	memory := make([]byte, size+1)
 	for i := range memory {
-		memory[i] = 0xff // not 0, which is what the memory of a receiver that got nothing would be
+		memory[i] = 0xff // not 0: the memory of a receiver that got nothing is 0
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

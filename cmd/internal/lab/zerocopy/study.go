@@ -186,7 +186,7 @@ func (w zeroWay) named(err error) error {
 	return fmt.Errorf("%s: %w", w.name, err)
 }
 
-// What the arms report besides their times.
+// The arms' figures besides their times.
 const (
 	toldCalls    = "calls"           // system calls of the loop
 	toldCPU      = "cpu_ns"          // of this process, within the clock
@@ -218,7 +218,7 @@ func (u usage) since() (time.Duration, bool) {
 	return used, err == nil && u.err == nil
 }
 
-// What the document's client took to receive 10 times 1 GiB, in seconds.
+// The document's times to receive 10 times 1 GiB, in seconds.
 const (
 	publishedReadSend = 7.175773588009179
 	publishedSendfile = 3.71454380400246

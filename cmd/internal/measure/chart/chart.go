@@ -65,9 +65,9 @@ const (
 	wide     = 1000
 	margin   = 24
 	rowTall  = 40
-	rowLow   = 26  // with its label beside it
+	rowLow   = 26  // with its label beside it; of a Plot too
 	gap      = 14  // from a label to the plot
-	bandTop  = 34  // what the heading of a band takes
+	bandTop  = 30  // what the heading of a band takes
 	limitTop = 26  // what the line of a limit takes
 	labelUp  = 10  // from a line up to the foot of its label
 	legend   = 22  // what a series takes in the legend
@@ -77,9 +77,17 @@ const (
 	advance  = 8.5 // of a character
 )
 
-// top returns where the scale begins, below the legend. Each series has a line there: on a telephone
-// the text is larger.
-func (d Dots) top() int { return top + legend*max(1, len(d.Series)) }
+// top returns where the scale begins, below the legend and the labels of limits. Each series has a line there, for on a
+// telephone the text is larger; in a wide picture they stand in one.
+func (d Dots) top() int {
+	switch {
+	case !d.Beside:
+		return top + legend*max(1, len(d.Series))
+	case len(d.Limits) == 0:
+		return top/2 + legend
+	}
+	return top + legend
+}
 
 // SVG returns the picture, or nothing if it has no point to show.
 func (d Dots) SVG() string {
@@ -207,8 +215,14 @@ func (s scale) x(value float64) float64 {
 }
 
 func (d Dots) legend(b *strings.Builder) {
+	x, y := margin, 16
 	for i, name := range d.Series {
-		fmt.Fprintf(b, `<circle class="s%d" cx="%d" cy="%d" r="5"/><text x="%d" y="%d">%s</text>`+"\n", i, margin+5, 16+legend*i, margin+16, 21+legend*i, text(name))
+		fmt.Fprintf(b, `<circle class="s%d" cx="%d" cy="%d" r="5"/><text x="%d" y="%d">%s</text>`+"\n", i, x+5, y, x+16, y+5, text(name))
+		if d.Beside {
+			x += 16 + int(advance*float64(utf8.RuneCountInString(name))) + 2*margin
+		} else {
+			y += legend
+		}
 	}
 }
 

@@ -35,6 +35,7 @@ type Plot struct {
 	Regions       []Region
 	Series        []Series
 	Stacked       bool     // the bars of a category stand on each other, else side by side
+	Beside        bool     // the names of the categories of Y stand left of their marks, else above them
 	Notes         []string // at the foot
 }
 
@@ -178,8 +179,12 @@ func (p Plot) frame() (f frame, ok bool) {
 	}
 	f.top += textTall / 2
 	f.left = edge
-	if !f.rows() {
+	const wider = 1.1 // than em: names have more wide letters than numbers
+	switch {
+	case !f.rows():
 		f.left += f.y.widest()*textTall + 10
+	case f.Beside:
+		f.left += f.y.widest()*textTall*wider + 10
 	}
 	below := 4.0 + lineTall
 	if p.X.Categories != nil && f.x.closest((f.right-f.left)/float64(len(f.x.ticks))) < categoryGap {
@@ -207,9 +212,25 @@ func (f *frame) stack() (tall float64) {
 			tall += bandHigh
 		}
 		f.tops = append(f.tops, tall)
-		tall += rowHigh
+		tall += f.rowTall()
 	}
 	return tall
+}
+
+// rowTall returns how tall a category of Y is.
+func (p Plot) rowTall() float64 {
+	if p.Beside {
+		return rowLow
+	}
+	return rowHigh
+}
+
+// rowMiddle returns how far below its top the marks of a category of Y are.
+func (p Plot) rowMiddle() float64 {
+	if p.Beside {
+		return rowLow / 2
+	}
+	return rowMarks
 }
 
 // rows reports whether the categories are below each other.
@@ -299,7 +320,7 @@ func (f frame) atX(v float64) float64 { return f.left + f.x.part(v)*(f.right-f.l
 func (f frame) atY(v float64) float64 {
 	if f.rows() {
 		row := min(max(0, int(math.Round(v))), len(f.tops)-1)
-		return f.top + f.tops[row] + rowMarks + (v-float64(row))*rowHigh
+		return f.top + f.tops[row] + f.rowMiddle() + (v-float64(row))*f.rowTall()
 	}
 	return f.bottom - f.y.part(v)*(f.bottom-f.top)
 }
@@ -434,9 +455,13 @@ func (f frame) names(s *sheet) {
 	}
 	if f.rows() { // above lines that cross them
 		for i, name := range f.Y.Categories {
-			y := f.atY(float64(i)) - rowMarks
+			y := f.atY(float64(i)) - f.rowMiddle()
 			if band := f.Y.Bands[i]; band != "" {
 				s.add(`<text class="band-name" x="%v" y="%v">%s</text>`+"\n", num(f.left+4), num(y-8), safe(band))
+			}
+			if f.Beside {
+				s.add(`<text class="row" x="%v" y="%v" text-anchor="end">%s</text>`+"\n", num(f.left-8), num(y+rowLow/2+4), safe(name))
+				continue
 			}
 			s.add(`<text class="row" x="%v" y="%v">%s</text>`+"\n", num(f.left+4), num(y+rowText), safe(name))
 		}
@@ -521,7 +546,23 @@ func (f frame) key(s *sheet, i int, x, y float64) {
 	if of.As&Points != 0 {
 		of.point(s, middle, y, false)
 	}
-	s.add(`</g><text x="%v" y="%v">%s</text></g>`+"\n", num(x+swatch), num(y+4), safe(of.Name))
+	s.add("</g>")
+	if of.Name != "" {
+		s.add(`<text x="%v" y="%v">%s</text>`, num(x+swatch), num(y+4), safe(of.Name))
+	}
+	s.add("</g>\n")
+}
+
+// Key returns what a legend has beside the name of a series, as a small picture: a page may have one legend for many
+// pictures, whose own is Nowhere.
+func (s Series) Key() string {
+	f := frame{Plot: Plot{Series: []Series{s}}}
+	f.Series[0].Name = ""
+	var to sheet
+	to.add(`<svg class="plot" viewBox="0 0 %d 12" aria-hidden="true">`, swatch-4)
+	f.key(&to, 0, 0, 6)
+	to.add("</svg>")
+	return to.String()
 }
 
 // wrapped joins texts to lines of at most so many times a text's height; one that is longer is

@@ -374,3 +374,33 @@ func TestNamesOfCategoriesAreTurnedWhereTheyTouch(t *testing.T) {
 		t.Error("one name is turned")
 	}
 }
+
+// TestNamesStandBesideTheirMarks: with Beside a name ends left of the plot, at the height of its marks, and a row takes less room.
+func TestNamesStandBesideTheirMarks(t *testing.T) {
+	p := chart.Plot{
+		X: chart.Axis{High: 10}, Y: chart.Axis{Categories: []string{"buffer=64KiB,flush=100ms,sync=1s", "durable"}},
+		Series: []chart.Series{{As: chart.Points, Marks: []chart.Mark{{X: 5, Y: 0, Title: "first"}, {X: 5, Y: 1, Title: "second"}}}},
+	}
+	height := func(svg string) (tall float64) {
+		if _, err := fmt.Sscanf(svg, `<svg class="plot" viewBox="0 0 640 %g"`, &tall); err != nil {
+			t.Fatal(err)
+		}
+		return tall
+	}
+	above := p.SVG()
+	p.Beside = true
+	beside := p.SVG()
+	if height(beside) >= height(above) {
+		t.Errorf("%v units tall with the names beside, %v with them above", height(beside), height(above))
+	}
+	number := `([0-9.]+)`
+	name := regexp.MustCompile(`class="row" x="` + number + `" y="` + number + `" text-anchor="end">durable<`).FindStringSubmatch(beside)
+	marks := regexp.MustCompile(`<circle class="point" cx="`+number+`" cy="`+number+`"`).FindAllStringSubmatch(beside, -1)
+	if name == nil || len(marks) != 2 {
+		t.Fatal(beside)
+	}
+	at := func(text string) float64 { x, _ := strconv.ParseFloat(text, 64); return x }
+	if at(name[1]) >= at(marks[1][1]) || math.Abs(at(name[2])-4-at(marks[1][2])) > 1 || at(marks[1][2]) <= at(marks[0][2]) {
+		t.Errorf("the name ends at %v, its mark is at %v, the one above at %v", name[1:], marks[1][1:], marks[0][1:])
+	}
+}

@@ -91,7 +91,11 @@ func (m *Markup) section(s Section) {
 	}
 	open, end := Raw(">\n<"), Raw("\n")
 	if s.Folded {
-		open, end = ` class="folded">`+"\n<details><summary><", "</summary>\n"
+		class := Raw("folded")
+		if s.Printed {
+			class += " printed"
+		}
+		open, end = ` class="`+class+`">`+"\n<details><summary><", "</summary>\n"
 	}
 	m.Add(open, tag, Raw(` id="`), s.ID, Raw(`-h">`), s.Title, Raw("</"), tag, Raw(">"), end)
 	m.paragraph(s.Text, "soft")
@@ -112,6 +116,13 @@ func (m *Markup) section(s Section) {
 
 // charts adds all charts of a section. With a switch a reader chooses one by its title; that needs no script.
 func (m *Markup) charts(s Section) {
+	for _, line := range s.Legend {
+		m.Add(Raw(`<ul class="keys" data-keys="`), line.Title, Raw(`" aria-label="`), line.Title, Raw(`"><li class="soft">`), line.Title, Raw("</li>"))
+		for _, k := range line.Keys {
+			m.Add(Raw("\n<li>"), Raw(k.Mark), k.Name, Raw("</li>"))
+		}
+		m.Add(Raw("\n</ul>\n"))
+	}
 	switched := s.Switch != "" && len(s.Charts) > 1
 	switch {
 	case switched:
@@ -127,7 +138,11 @@ func (m *Markup) charts(s Section) {
 		m.Add(Raw(`<div class="columns">` + "\n"))
 	}
 	for _, c := range s.Charts {
-		m.Add(Raw("<figure>"))
+		m.Add(Raw("<figure"))
+		if c.Keys != "" {
+			m.Add(Raw(` data-keys="`), c.Keys, Raw(`"`))
+		}
+		m.Add(Raw(">"))
 		if !switched {
 			m.heading(c.Title, c.Level)
 		}

@@ -48,6 +48,7 @@ type Section struct {
 	Title    string
 	Text     string
 	Answer   []string // sentences, set off from the rest
+	Legend   []Keys   // of all its charts
 	Charts   []Chart
 	Tables   []Table
 	Notes    []string
@@ -56,6 +57,7 @@ type Section struct {
 	Switch  string // what its charts differ in, of which one is shown at a time; empty: all are
 	Columns bool   // its charts stand in two columns where there is room
 	Folded  bool   // it is closed until somebody opens it
+	Printed bool   // on paper it is open all the same
 
 	ID    string // given by Write
 	Level int    // of the heading; likewise
@@ -65,11 +67,21 @@ type Section struct {
 type Chart struct {
 	Title   string // a heading; empty: none
 	Picture string // markup
+	Keys    string // the title of the keys that a picture without a legend needs where it stands alone; empty: none
 	Slim    string // the same for a telephone; empty: Picture is for both
 	Caption string
 
 	Level int // of the heading; given by Write
 }
+
+// Keys are a line of a legend, such as the policies and how each is drawn.
+type Keys struct {
+	Title string
+	Keys  []Key
+}
+
+// A Key is the name of a series and how it is drawn, as markup.
+type Key struct{ Name, Mark string }
 
 // A Table has a row for each thing that is compared. The first cell of a row names it.
 type Table struct {

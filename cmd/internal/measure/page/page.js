@@ -87,6 +87,23 @@
 
   // Pictures, saved as they look now.
   const painted = ["paint-order", "fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray", "stroke-linejoin", "font-family", "font-size", "font-weight", "text-anchor", "opacity", "color"];
+  // A picture that shares its legend with others takes it along. Returns how tall it is.
+  const legend = (svg, copy, box) => {
+    const of = svg.closest("figure").dataset.keys;
+    const keys = of ? all("ul.keys li:not(.soft)", svg.closest("section")).filter((key) => key.parentNode.dataset.keys === of) : [];
+    const tall = 18;
+    keys.forEach((key, i) => {
+      const y = box.y + box.height + tall * i, text = document.createElementNS(svg.namespaceURI, "text");
+      const sign = key.querySelector("svg"), mark = sign.cloneNode(true), from = all("*", sign);
+      all("*", mark).forEach((e, n) => painted.forEach((name) => e.setAttribute(name, getComputedStyle(from[n]).getPropertyValue(name))));
+      Object.entries({ x: box.x + 10, y: y, width: 22, height: 12 }).forEach(([name, value]) => mark.setAttribute(name, value));
+      text.textContent = key.textContent.trim();
+      const style = getComputedStyle(key);
+      Object.entries({ x: box.x + 38, y: y + 10, "font-family": style.fontFamily, "font-size": 12, fill: style.color }).forEach(([name, value]) => text.setAttribute(name, value));
+      copy.append(mark, text);
+    });
+    return tall * keys.length;
+  };
   const standalone = (svg) => {
     const copy = svg.cloneNode(true), box = svg.viewBox.baseVal;
     const from = [svg, ...all("*", svg)], to = [copy, ...all("*", copy)];
@@ -95,8 +112,10 @@
       if (e !== svg) painted.forEach((name) => to[i].setAttribute(name, style.getPropertyValue(name)));
       ["class", "tabindex", "role", "aria-pressed"].forEach((name) => to[i].removeAttribute(name));
     });
+    const height = box.height + legend(svg, copy, box);
+    copy.setAttribute("viewBox", [box.x, box.y, box.width, height].join(" "));
     copy.setAttribute("width", box.width);
-    copy.setAttribute("height", box.height);
+    copy.setAttribute("height", height);
     const paper = document.createElementNS(svg.namespaceURI, "rect");
     paper.setAttribute("width", "100%");
     paper.setAttribute("height", "100%");
@@ -109,7 +128,7 @@
     if (kind === "svg") return save(new Blob([text], { type: "image/svg+xml" }), name);
     const image = new Image(), box = svg.viewBox.baseVal;
     image.onload = () => {
-      const canvas = made("canvas", { width: 2 * box.width, height: 2 * box.height });
+      const canvas = made("canvas", { width: 2 * box.width, height: 2 * box.width * image.naturalHeight / image.naturalWidth });
       canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
       canvas.toBlob((blob) => save(blob, name), "image/png");
     };

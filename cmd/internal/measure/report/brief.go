@@ -292,7 +292,7 @@ func (s sheet) briefAdvice() string {
 		loses += ", a process crash " + process.String()
 	}
 	var b strings.Builder
-	for i, line := range []string{"use  " + s.guess() + name, under + advise.GoLine(a.Policy), under + byName(a.Costs), under + loses, under + byName(a.Nothing), under + a.Rule} {
+	for i, line := range []string{"use  " + name + s.guess(), under + advise.GoLine(a.Policy), under + byName(a.Costs), under + loses, under + byName(a.Nothing), under + a.Rule} {
 		if strings.TrimSpace(line) != "" {
 			line = wrap(strings.TrimLeft(line, " "), s.columns-len(under), "")
 			for _, part := range strings.Split(strings.TrimSuffix(line, "\n"), "\n") {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/advise"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/chart"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/figure"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/page"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
 )
@@ -89,10 +90,14 @@ func withoutKeys(d chart.Dots) chart.Dots {
 
 // tiles are the figures of the advice.
 func (s sheet) tiles() []page.Tile {
-	if !s.advised || len(s.briefTables()) == 0 {
+	if len(s.briefTables()) == 0 {
 		return nil
 	}
-	of := s.briefTables()[0].loads[0]
+	table := s.briefTables()[0]
+	of := table.loads[0]
+	if !s.advised {
+		return s.unadvised(table)
+	}
 	var cost page.Tile
 	for _, g := range s.Groups {
 		if g.Load == of {
@@ -101,8 +106,11 @@ func (s sheet) tiles() []page.Tile {
 			if strings.Contains(marks, byPace) {
 				cost.Note = "times the same buffer without a sync, at a steady pace"
 			}
-			if strings.Contains(marks, unproven) {
-				cost.Note += "; not told apart from it"
+			switch {
+			case strings.HasPrefix(s.advice.Costs, "no "):
+				cost.Value, cost.Note = "no cost seen", text+" "+cost.Note
+			case strings.Contains(marks, unproven):
+				cost.Note += "; the difference is within the noise"
 			}
 		}
 	}
@@ -116,12 +124,54 @@ func (s sheet) tiles() []page.Tile {
 	}
 }
 
+// unadvised are the figures of a table in which no policy is advised: from the cheapest to the one that loses least.
+func (s sheet) unadvised(t briefTable) []page.Tile {
+	at := slices.IndexFunc(s.Groups, func(g figure.Group) bool { return g.Load == t.loads[0] })
+	if at < 0 || len(t.policies) == 0 {
+		return nil
+	}
+	g := s.Groups[at]
+	cheapest := slices.IndexFunc(g.Rows, func(r figure.Row) bool { return r.Fastest })
+	safest := slices.IndexFunc(g.Rows, func(r figure.Row) bool { return r.Cell.Policy == t.policies[0] })
+	if cheapest < 0 || safest < 0 {
+		return nil
+	}
+	tile := func(label string, r figure.Row) page.Tile {
+		took := r.Net.Write
+		if g.Open() {
+			took = r.Net.Service
+		}
+		return page.Tile{Label: label, Value: positive(took.Median) + " a record", Note: fmt.Sprintf("`%s`, %s", advise.Name(r.Cell.Policy), title(g.Load))}
+	}
+	loss := g.Rows[safest].Cell.Policy.Loss()
+	if len(t.policies) == 1 {
+		return []page.Tile{
+			tile("What a record costs", g.Rows[safest]),
+			{Label: "Lost at a power cut", Value: loss.Power.String()},
+			{Label: "Lost when the process dies", Value: loss.Process.String()},
+		}
+	}
+	least := "Loses least at a power cut: " + loss.Power.String()
+	if loss.Power.None() {
+		least = "Loses nothing at a power cut"
+	}
+	tiles := []page.Tile{
+		tile("The fastest; a power cut takes "+g.Rows[cheapest].Cell.Policy.Loss().Power.String(), g.Rows[cheapest]),
+		tile(least, g.Rows[safest]),
+	}
+	if safest != cheapest {
+		text, _ := s.briefCost(g, t.policies[0])
+		tiles = append(tiles, page.Tile{Label: "From one to the other", Value: text, Note: "no policy is advised; `holdfast advise --need` chooses for a need of yours"})
+	}
+	return tiles
+}
+
 // policiesPage is the table of the terminal's answer, with what is lost when the process dies.
 func (s sheet) policiesPage() (sections []page.Section) {
 	const most = 4 // of a run with hundreds of loads, the first
 	tables := s.briefTables()
 	for _, t := range tables[:min(most, len(tables))] {
-		section := page.Section{Title: "Policies, by what a power cut takes", Notes: t.Notes}
+		section := page.Section{Title: "Policies, by what a power cut takes", Notes: t.Notes, Folded: true, Printed: true}
 		if len(tables) > 1 {
 			section.Title += ": " + title(t.loads[0])
 		}

@@ -103,3 +103,31 @@ func TestNeededLossSaysWhichSideKeepsIt(t *testing.T) {
 	check("loss<=0", "not promised below")
 	check("rate>=50k/s")
 }
+
+// TestTilesWithoutAdvice: a page has its figures also where there is nothing to choose from, and where no policy is advised.
+func TestTilesWithoutAdvice(t *testing.T) {
+	tiles := func(run result.Run) string {
+		_, rest, _ := strings.Cut(body(t, run), `<dl class="tiles">`)
+		rest, _, _ = strings.Cut(rest, "</dl>")
+		return regexp.MustCompile(`<[^>]*>`).ReplaceAllString(rest, " ")
+	}
+	only := func(keep func(result.Cell) bool) result.Run {
+		run := planted(t, 10)
+		run.Header.Cells = slices.DeleteFunc(run.Header.Cells, func(c result.Cell) bool { return !c.Empty && !keep(c) })
+		run.Trials = slices.DeleteFunc(run.Trials, func(one *result.Trial) bool {
+			return !slices.ContainsFunc(run.Header.Cells, func(c result.Cell) bool { return c.Name == one.Cell })
+		})
+		return run
+	}
+	group := planted(t, 10).Header.Cells[3].Policy
+	if got := tiles(only(func(c result.Cell) bool { return c.Policy == group })); !strings.Contains(got, "What a record costs") || !strings.Contains(got, "a record  ") || strings.Count(got, "nothing") != 2 {
+		t.Errorf("of one policy, %v: %s", group, got)
+	}
+	run := planted(t, 10)
+	got := tiles(run)
+	for _, want := range []string{"The fastest; a power cut takes anything not synced", "Loses nothing at a power cut", "From one to the other", "no policy is advised"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in %s", want, got)
+		}
+	}
+}

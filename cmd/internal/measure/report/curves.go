@@ -8,11 +8,13 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/advise"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/chart"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/figure"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/page"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/stat"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
 )
 
 // drawn adds a plot to charts if it shows something.
@@ -23,8 +25,8 @@ func drawn(charts []page.Chart, p chart.Plot, caption string) []page.Chart {
 	return charts
 }
 
-// keyed marks what a mark shows: a page finds its figures by it.
-func keyed(r figure.Row) []chart.Attr {
+// marked says what a mark shows: a page finds its figures by it.
+func marked(r figure.Row) []chart.Attr {
 	return []chart.Attr{{Name: "key", Value: r.Cell.Name}, {Name: "label", Value: r.Cell.Policy.String()}}
 }
 
@@ -43,7 +45,7 @@ func (s sheet) byBuffer(g figure.Group) (charts []page.Chart) {
 		}
 		sizes[rest] = append(sizes[rest], r)
 	}
-	const fewSizes = 3 // fewer make no curve
+	const fewSizes = 4 // fewer make no curve, and stand in the table
 	draw := func(what, unit string, of func(figure.Row) figure.Summary, text func(float64) string) chart.Plot {
 		p := chart.Plot{
 			Title: fmt.Sprintf("%s by the size of the buffer: %s", what, title(g.Load)),
@@ -57,7 +59,7 @@ func (s sheet) byBuffer(g figure.Group) (charts []page.Chart) {
 			}
 			for _, r := range rows {
 				v := of(r)
-				line.Marks = append(line.Marks, chart.Mark{X: float64(r.Cell.Policy.Buffer), Y: v.Median, Low: v.Low, High: v.High, Title: text(v.Median) + " " + unit, Data: keyed(r)})
+				line.Marks = append(line.Marks, chart.Mark{X: float64(r.Cell.Policy.Buffer), Y: v.Median, Low: v.Low, High: v.High, Title: text(v.Median) + " " + unit, Data: marked(r)})
 			}
 			p.Series = append(p.Series, line)
 		}
@@ -79,37 +81,92 @@ func (s sheet) byBuffer(g figure.Group) (charts []page.Chart) {
 // record was due stands beside that of the call.
 func (s sheet) latencies(g figure.Group) (charts []page.Chart) {
 	p := chart.Plot{
-		Title: "how long a Write takes: " + title(g.Load),
-		X:     chart.Axis{Name: "part of all Writes", Scale: chart.Nines}, Y: chart.Axis{Name: "at most", Scale: chart.Log, Format: nanoseconds},
+		Title: "how long a Write takes: " + title(g.Load), Height: smallTall, Legend: chart.Nowhere,
+		X: chart.Axis{Name: "part of all Writes", Scale: chart.Nines}, Y: chart.Axis{Name: "at most", Scale: chart.Log, Format: nanoseconds},
 	}
+	looks := s.looks()
 	for _, r := range s.telling(g) {
-		add := func(what string, of func(*result.Trial) *result.Latency) {
+		add := func(what string, as chart.Form, of func(*result.Trial) *result.Latency) {
 			all, err := result.Pool(s.Rounded(r.Cell.Name), of)
 			if err != nil || all.TotalCount() == 0 {
 				return
 			}
-			line := chart.Series{Name: r.Cell.Policy.String() + what, As: chart.Points | chart.Line, Look: len(p.Series), Size: 0.7}
+			line := chart.Series{Name: r.Cell.Policy.String() + what, As: as, Look: looks[r.Cell.Policy], Size: 0.7}
 			for _, share := range []float64{0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9995, 0.9999} {
 				if share > 0 && !stat.Supports(all.TotalCount(), share) {
 					continue
 				}
 				at := float64(all.ValueAtPercentile(100 * share))
-				line.Marks = append(line.Marks, chart.Mark{X: share, Y: at, Title: fmt.Sprintf("%g %% take at most %s", 100*share, nanoseconds(at)), Data: keyed(r)})
+				line.Marks = append(line.Marks, chart.Mark{X: share, Y: at, Title: fmt.Sprintf("%g %% take at most %s", 100*share, nanoseconds(at)), Data: marked(r)})
 			}
 			p.Series = append(p.Series, line)
 		}
 		if !g.Open() {
-			add("", func(t *result.Trial) *result.Latency { return &t.Latency })
+			add("", chart.Points|chart.Line, func(t *result.Trial) *result.Latency { return &t.Latency })
 			continue
 		}
-		add(", response", func(t *result.Trial) *result.Latency { return &t.Latency })
-		add(", service", func(t *result.Trial) *result.Latency { return t.Service })
+		add(", response", chart.Points|chart.Line, func(t *result.Trial) *result.Latency { return &t.Latency })
+		add(", service", chart.Line, func(t *result.Trial) *result.Latency { return t.Service })
 	}
-	caption := "Of all rounds together; a part is shown if at least ten Writes that were timed lie beyond it."
+	caption := ""
 	if g.Open() {
-		caption += " Response is from when a record was due, service from the call to its return."
+		caption = "With points: from when a record was due. Without: from the call to its return."
 	}
-	return drawn(charts, p, caption)
+	return keyed(policyKeys, drawn(charts, p, caption))
+}
+
+// smallTall is the height of one of many pictures beside each other.
+const smallTall = 260
+
+// The lines of the legend that all pictures of a page share.
+const (
+	writerKeys = "writers"
+	policyKeys = "policies"
+	stageKeys  = "stages"
+)
+
+// keyed says which line of the legend charts need where one is saved alone.
+func keyed(keys string, charts []page.Chart) []page.Chart {
+	for i := range charts {
+		charts[i].Keys = keys
+	}
+	return charts
+}
+
+// looks returns the look of each policy that the pictures of latency show: it is the same in all of them.
+func (s sheet) looks() map[holdfast.Policy]int {
+	looks := map[holdfast.Policy]int{}
+	for _, g := range s.Groups {
+		for _, r := range s.telling(g) {
+			if _, ok := looks[r.Cell.Policy]; !ok {
+				looks[r.Cell.Policy] = len(looks)
+			}
+		}
+	}
+	return looks
+}
+
+// legend returns the lines of the legend that the charts need.
+func (s sheet) legend(charts []page.Chart) (lines []page.Keys) {
+	add := func(title string, series []chart.Series) {
+		if !slices.ContainsFunc(charts, func(c page.Chart) bool { return c.Keys == title }) {
+			return
+		}
+		line := page.Keys{Title: title}
+		for _, one := range series {
+			line.Keys = append(line.Keys, page.Key{Name: one.Name, Mark: one.Key()})
+		}
+		lines = append(lines, line)
+	}
+	add(writerKeys, s.writers())
+	looks := s.looks()
+	policies := make([]chart.Series, len(looks))
+	for policy, look := range looks {
+		policies[look] = chart.Series{Name: advise.Name(policy), As: chart.Points | chart.Line, Look: look, Size: 0.7}
+	}
+	add(policyKeys, policies)
+	add(stageKeys, stageSeries())
+	return lines
 }
 
 // telling are the rows of a group that tell most: the advised one, the cheapest, and the cheapest
@@ -141,43 +198,54 @@ func (s sheet) telling(g figure.Group) (rows []figure.Row) {
 // stages draws which part of a trial's time each stage takes.
 func (s sheet) stages(g figure.Group) []page.Chart {
 	p := chart.Plot{
-		Title: "where the time of a trial goes: " + title(g.Load), Stacked: true,
+		Title: "where the time of a trial goes: " + title(g.Load), Stacked: true, Beside: true, Legend: chart.Nowhere,
 		X: chart.Axis{Name: "% of a trial", High: 100}, Y: chart.Axis{Categories: []string{}},
 	}
-	parts := []struct {
-		name string
-		of   func(figure.Stages) figure.Number
-	}{
-		{"write", func(s figure.Stages) figure.Number { return s.Write }},
-		{"flush", func(s figure.Stages) figure.Number { return s.Flush }},
-		{"sync", func(s figure.Stages) figure.Number { return s.Sync }},
-		{"open and close", func(s figure.Stages) figure.Number { return s.Open + s.Close }},
-	}
-	for look, part := range parts {
-		p.Series = append(p.Series, chart.Series{Name: part.name, As: chart.Bars, Look: look})
-	}
+	p.Series = stageSeries()
 	for _, r := range g.Rows {
 		all := float64(r.Stages.Open + r.Stages.Write + r.Stages.Flush + r.Stages.Sync + r.Stages.Close)
 		if !(all > 0) {
 			continue
 		}
-		for i, part := range parts {
+		for i, part := range stageParts() {
 			took := float64(part.of(r.Stages))
 			p.Series[i].Marks = append(p.Series[i].Marks, chart.Mark{
-				X: 100 * took / all, Y: float64(len(p.Y.Categories)), Title: fmt.Sprintf("%s: %s, %.0f %% of a trial", part.name, nanoseconds(took), 100*took/all), Data: keyed(r),
+				X: 100 * took / all, Y: float64(len(p.Y.Categories)), Title: fmt.Sprintf("%s: %s, %.0f %% of a trial", part.name, nanoseconds(took), 100*took/all), Data: marked(r),
 			})
 		}
-		p.Y.Categories = append(p.Y.Categories, r.Cell.Policy.String())
+		p.Y.Categories = append(p.Y.Categories, advise.Name(r.Cell.Policy))
 	}
-	return drawn(nil, p, "Each part is the median of the trials. A policy that leaves the disk its work for later shows little of it here.")
+	return keyed(stageKeys, drawn(nil, p, ""))
+}
+
+// A stagePart is what a trial's time is divided into.
+type stagePart struct {
+	name string
+	of   func(figure.Stages) figure.Number
+}
+
+func stageParts() []stagePart {
+	return []stagePart{
+		{"write", func(s figure.Stages) figure.Number { return s.Write }},
+		{"flush", func(s figure.Stages) figure.Number { return s.Flush }},
+		{"sync", func(s figure.Stages) figure.Number { return s.Sync }},
+		{"open and close", func(s figure.Stages) figure.Number { return s.Open + s.Close }},
+	}
+}
+
+func stageSeries() (series []chart.Series) {
+	for look, part := range stageParts() {
+		series = append(series, chart.Series{Name: part.name, As: chart.Bars, Look: look})
+	}
+	return series
 }
 
 // agesOf draws what policies with a period promise, and the greatest age that a byte reached
 // before it was durable.
 func (s sheet) agesOf(g figure.Group) []page.Chart {
 	p := chart.Plot{
-		Title: "loss promised beside loss observed: " + title(g.Load),
-		X:     chart.Axis{Name: "age of the oldest byte that a power cut takes", Scale: chart.Log, Format: nanoseconds}, Y: chart.Axis{Categories: []string{}},
+		Title: "loss promised beside loss observed: " + title(g.Load), Beside: true,
+		X: chart.Axis{Name: "age of the oldest byte that a power cut takes, in periods", Format: study.Times}, Y: chart.Axis{Categories: []string{}},
 		Series: []chart.Series{{Name: "its period", As: chart.Points}, {Name: "and the longest sync", As: chart.Points, Look: 1}, {Name: "observed, at most", As: chart.Points, Look: 2}},
 	}
 	for _, r := range g.Rows {
@@ -186,11 +254,11 @@ func (s sheet) agesOf(g figure.Group) []page.Chart {
 			continue
 		}
 		for i, d := range []time.Duration{bound, bound + r.LongestSync, r.Oldest} {
-			p.Series[i].Marks = append(p.Series[i].Marks, chart.Mark{X: float64(d), Y: float64(len(p.Y.Categories)), Title: p.Series[i].Name + ": " + nanoseconds(float64(d)), Data: keyed(r)})
+			p.Series[i].Marks = append(p.Series[i].Marks, chart.Mark{X: float64(d) / float64(bound), Y: float64(len(p.Y.Categories)), Title: p.Series[i].Name + ": " + nanoseconds(float64(d)), Data: marked(r)})
 		}
-		p.Y.Categories = append(p.Y.Categories, r.Cell.Policy.String())
+		p.Y.Categories = append(p.Y.Categories, advise.Name(r.Cell.Policy))
 	}
-	return drawn(nil, p, "What a policy promises is its period and the sync in flight. What was observed was looked up every few milliseconds; it is no proof: `holdfast prove` cuts the power.")
+	return drawn(nil, p, "A policy promises its period and the sync in flight. What was observed is no proof: `holdfast prove` cuts the power.")
 }
 
 // overRounds draws how the costs of each round lie to their medians: of all cells together, and of
@@ -256,9 +324,11 @@ func (s sheet) overRounds() []page.Section {
 	return []page.Section{{Title: "The rounds", Charts: charts}}
 }
 
+// mostPictures of a kind: of a run with hundreds of loads, the first are drawn.
+const mostPictures = 24
+
 // pictures are those of all groups, by what they show.
 func (s sheet) pictures() (sections []page.Section) {
-	const mostPictures = 24 // of a kind: of a run with hundreds of loads, the first
 	add := func(what string, of func(figure.Group) []page.Chart, shows func(figure.Group) bool) {
 		section := page.Section{Title: what}
 		for _, g := range s.Groups {
@@ -278,6 +348,5 @@ func (s sheet) pictures() (sections []page.Section) {
 	add("By the size of the buffer", s.byBuffer, closed)
 	add("How long a Write takes", s.latencies, func(figure.Group) bool { return true })
 	add("Where the time goes", s.stages, closed)
-	add("Loss promised beside loss observed", s.agesOf, func(g figure.Group) bool { return g.Open() })
-	return append(sections, s.overRounds()...)
+	return sections
 }

@@ -313,7 +313,11 @@ func (p part) page() page.Section {
 	}
 	if p.shown == nil {
 		one.Answer = p.answer()
-		one.Sections = append(p.costAgainstLoss(nil), p.speed()...)
+		speed := p.speed()
+		for i := range speed {
+			speed[i].Legend = p.legend(speed[i].Charts)
+		}
+		one.Sections = append(p.costAgainstLoss(nil), speed...)
 		for _, g := range p.Groups {
 			one.Sections = append(one.Sections, p.groupPage(g))
 		}

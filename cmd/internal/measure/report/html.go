@@ -80,7 +80,6 @@ func (s sheet) page(more More) (page.Page, error) {
 	p.Sections = append(p.Sections, s.costAgainstLoss(need)...)
 	p.Sections = append(p.Sections, s.policiesPage()...)
 	p.Sections = append(p.Sections, need.terms()...)
-	var below []page.Section
 	pictures := page.Section{Title: "In detail", Columns: true}
 	for _, of := range append(s.speed(), s.pictures()...) {
 		for i, c := range of.Charts { // the titles are of loads, and the first of them may stand for those behind it
@@ -93,14 +92,19 @@ func (s sheet) page(more More) (page.Page, error) {
 			pictures.Charts = append(pictures.Charts, c)
 		}
 	}
+	pictures.Legend = s.legend(pictures.Charts)
 	if len(pictures.Charts) > 0 {
+		pictures.Notes = []string{
+			"Dots and lines are medians, bars and areas their 95 % intervals. Of the times of a Write, those of all rounds together, as far as ten that were timed lie beyond.",
+			"Where the time goes: medians of the trials. A policy that leaves the disk its work for later shows little of it here.",
+		}
 		p.Sections = append(p.Sections, pictures)
 	}
-	below = append(below, s.losses()...)
+	below := s.losses()
 	for _, g := range s.Groups {
 		below = append(below, s.groupPage(g))
 	}
-	below = append(below, s.foot(s.notes(), s.method())...)
+	below = slices.Concat(below, s.overRounds(), s.foot(s.notes(), s.method()))
 	for i := range below {
 		below[i].Folded = true
 	}
@@ -121,7 +125,11 @@ func (s sheet) answer() []string {
 	if a.Nothing != "" {
 		loses += "; " + a.Nothing
 	}
-	sentences := []string{fmt.Sprintf("%suse %v: it %s.", s.guess(), a.Policy, a.Costs), loses + "."}
+	it := "it " // costs, or is the fastest
+	if strings.HasPrefix(a.Costs, "no ") {
+		it = ""
+	}
+	sentences := []string{fmt.Sprintf("use %v%s: %s%s.", a.Policy, s.guess(), it, a.Costs), loses + "."}
 	for i, text := range sentences {
 		text = s.policiesAsCode(text)
 		sentences[i] = strings.ToUpper(text[:1]) + text[1:]
@@ -155,7 +163,6 @@ func (s sheet) speed() []page.Section {
 	if len(charts) == 0 {
 		return nil
 	}
-	charts[len(charts)-1].Caption = dotsCaption
 	return []page.Section{{Title: "Speed", Charts: charts}}
 }
 
@@ -172,7 +179,17 @@ func (s sheet) losses() []page.Section {
 	if len(t.Rows) == 0 {
 		return nil
 	}
-	return []page.Section{{Title: "What a crash takes at worst", Tables: []page.Table{t}}}
+	section := page.Section{Title: "What a crash takes at worst", Tables: []page.Table{t}}
+	for _, g := range s.Groups {
+		if g.Group == "" && g.Open() && len(section.Charts) < mostPictures {
+			charts := s.agesOf(g)
+			for i := range charts {
+				charts[i].Title = "Loss promised beside loss observed: " + title(g.Load)
+			}
+			section.Charts = append(section.Charts, charts...)
+		}
+	}
+	return []page.Section{section}
 }
 
 // foot is what stands at the end of the page of each run.
@@ -252,30 +269,42 @@ func (s sheet) charts() []page.Chart {
 			continue
 		}
 		seen[of.RecordBytes] = true
-		d := chart.Dots{Title: fmt.Sprintf("records of %v a second, by policy", size), Scale: tick}
+		p := chart.Plot{
+			Title: fmt.Sprintf("records of %v a second, by policy", size), Beside: true, Legend: chart.Nowhere, Series: s.writers(),
+			X: chart.Axis{Name: fmt.Sprintf("records of %v a second", size), Scale: chart.Log, Format: tick}, Y: chart.Axis{Categories: []string{}},
+		}
 		at := map[holdfast.Policy]int{}
 		for _, g := range s.Groups {
 			if g.RecordBytes != of.RecordBytes || g.Paced {
 				continue
 			}
-			d.Series = append(d.Series, fmt.Sprintf("%v records/s, %s", size, plural(g.Writers, "writer")))
+			of := slices.IndexFunc(p.Series, func(one chart.Series) bool { return one.Name == plural(g.Writers, "writer") })
 			for _, r := range g.Rows {
 				i, ok := at[r.Cell.Policy]
 				if !ok {
-					i = len(d.Rows)
+					i = len(at)
 					at[r.Cell.Policy] = i
-					d.Rows = append(d.Rows, chart.Row{Label: r.Cell.Policy.String()})
+					p.Y.Categories = append(p.Y.Categories, advise.Name(r.Cell.Policy))
 				}
-				d.Rows[i].Points = append(d.Rows[i].Points, chart.Point{
-					Series: len(d.Series) - 1, Value: r.Rate.Median, Low: r.Rate.Low, High: r.Rate.High, Key: r.Cell.Name,
+				p.Series[of].Marks = append(p.Series[of].Marks, chart.Mark{
+					X: r.Rate.Median, XLow: r.Rate.Low, XHigh: r.Rate.High, Y: float64(i), Title: fmt.Sprintf("%s (%s-%s) records/s", tick(r.Rate.Median), tick(r.Rate.Low), tick(r.Rate.High)), Data: marked(r),
 				})
 			}
 		}
-		if picture := d.SVG(); picture != "" {
-			pictures = append(pictures, page.Chart{Picture: picture})
+		pictures = drawn(pictures, p, "")
+	}
+	return keyed(writerKeys, pictures)
+}
+
+// writers returns a series for each number of writers.
+func (s sheet) writers() (series []chart.Series) {
+	for _, g := range s.Groups {
+		name := plural(g.Writers, "writer")
+		if !g.Paced && !slices.ContainsFunc(series, func(one chart.Series) bool { return one.Name == name }) {
+			series = append(series, chart.Series{Name: name, As: chart.Points, Look: len(series)})
 		}
 	}
-	return pictures
+	return series
 }
 
 // tick is count without zeros behind the point.

@@ -142,12 +142,12 @@ func (s sheet) textLosses(b *strings.Builder) {
 }
 
 // adviceLine returns the advice as a sentence.
-func (s sheet) adviceLine() string { return s.guess() + s.advice.Sentence() }
+func (s sheet) adviceLine() string { return s.advice.Sentence() + s.guess() }
 
 // guess is a caution where the rounds are too few for a proof.
 func (s sheet) guess() string {
 	if s.Rounds < s.VerdictRounds() {
-		return fmt.Sprintf("(a guess from %s) ", plural(s.Rounds, "round"))
+		return fmt.Sprintf(" (a guess from %s)", plural(s.Rounds, "round"))
 	}
 	return ""
 }
@@ -157,7 +157,7 @@ func (s sheet) adviceText() (lines string) {
 	const under, most = "     ", 4
 	for _, a := range []advise.Advice{s.advice, s.advice.Brief()} {
 		policy, rest := a.Lines()
-		lines = wrap("use  "+s.guess()+policy, s.columns, under) + under + strings.TrimLeft(wrap(under+rest, s.columns, under), " ")
+		lines = wrap("use  "+policy+s.guess(), s.columns, under) + under + strings.TrimLeft(wrap(under+rest, s.columns, under), " ")
 		if strings.Count(lines, "\n") <= most {
 			break
 		}

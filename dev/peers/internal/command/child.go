@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/probe"
 )
 
-// A Sample is what one trial took. It counts only if Err is empty.
+// A Sample is the cost of one trial. It counts only if Err is empty.
 type Sample struct {
 	Elapsed     time.Duration
 	CPU         time.Duration // user and system, of the process and the programs that it ran
@@ -23,7 +23,7 @@ type Sample struct {
 	Bytes       uint64        // allocated by Go
 	Allocs      uint64
 	Write, Sync time.Duration // of one write and one sync on average, where they are reported
-	Values      []float64     // what else was measured, in the order of the kind's columns, or nil
+	Values      []float64     // further figures, in the order of the kind's columns, or nil
 	Err         string
 	Unsupported bool // the arm can't do its work here
 }
@@ -42,7 +42,7 @@ func (s Sample) CPUTime() float64 { return float64(s.CPU) / float64(s.Units) }
 // childWord is the first argument of a child, which its kind and its order follow.
 const childWord = "trial-of-its-own"
 
-// Order makes the Carry of a [Kind] of what a child does with an order. The child prints what
+// Order makes the Carry of a [Kind] from the function that runs an order in a child. The child prints what
 // do returned, unless that is nil.
 func Order[O any](do func(o O, out io.Writer) (any, error)) func([]byte, io.Writer) (any, error) {
 	return func(order []byte, out io.Writer) (any, error) {
@@ -137,7 +137,7 @@ func FirstLine(text string) string {
 	return line
 }
 
-// CPUTime is what this process and its children, for which it has waited, have used. It is 0
+// CPUTime is the CPU time of this process and of the children it has waited for. It is 0
 // where the system does not report that.
 func CPUTime() time.Duration {
 	used, err := probe.ProcessUsage()

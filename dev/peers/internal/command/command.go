@@ -1,4 +1,4 @@
-// Package command is what the kinds of comparison of this module are around their work:
+// Package command is the common frame of this module's kinds of comparison:
 //   - a process that ends at a signal, with an exit code that says how it went
 //   - flags, and groups of arms in rounds of random order, each trial in a process of its own
 //     where the kind wants it
@@ -99,7 +99,7 @@ func help(kinds []Kind) string {
 	return text.String()
 }
 
-// ExitCode returns the exit code of what a command returned.
+// ExitCode returns the exit code for a command's error.
 func ExitCode(err error) int {
 	var usage *UsageError
 	switch {
@@ -141,7 +141,7 @@ func NewFlags(kind, example string) *Flags {
 	return f
 }
 
-// Read reads a command line. What it prints, and what the rounds print, goes to stderr.
+// Read reads a command line. Its output, and the rounds', goes to stderr.
 func (f *Flags) Read(args []string, stderr io.Writer) error {
 	if err := Parse(f.FlagSet, args, stderr); err != nil {
 		return err

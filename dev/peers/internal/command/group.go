@@ -17,7 +17,7 @@ const Twin = "the same once more: what the two differ by is the noise"
 // with, and the second its twin. Job is the work, Do is how an arm does it.
 type Group[Job, Do any] struct {
 	Name, Title string
-	Unit        string // what the time is of: a record, a file
+	Unit        string // the unit that the time is of: a record, a file
 	Job         Job
 	Arms        []*Arm[Do]
 	Notes       []string
@@ -103,7 +103,7 @@ func isAny(err error, of []error) bool {
 	return false
 }
 
-// Rounds are so many rounds in random order.
+// Rounds runs n rounds in random order.
 type Rounds struct {
 	Kind  string // its name
 	Count int
@@ -112,7 +112,7 @@ type Rounds struct {
 	Talk  io.Writer // gets a line for each finished round
 }
 
-// Trials are what a round does with the groups.
+// Trials are a round's trials of the groups.
 type Trials[Job, Do any] struct {
 	Groups []*Group[Job, Do]
 	// Open begins a round, and Close ends it; both may be nil.

@@ -51,13 +51,13 @@ func FileSystem(dir string) string {
 type Image struct {
 	Kind   volume.Kind
 	Parent string
-	Room   int64 // what a round takes, in bytes
+	Room   int64 // a round's use, in bytes
 }
 
 // smallest is the least size of an image. Only what is written to it takes room.
 const smallest = 2 << 30
 
-// size leaves room for what the file system needs itself.
+// size leaves room for the file system's own blocks.
 func (i Image) size() int64 { return max(smallest, 2*i.Room) }
 
 func (i Image) String() string {

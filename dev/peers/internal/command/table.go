@@ -43,7 +43,7 @@ func Value(title string, i int, text func(float64) string) Column {
 	}}
 }
 
-// Tables writes a table for each group, and what the words in them mean.
+// Tables writes a table for each group, and the meaning of the words in them.
 func Tables[Job, Do any](out io.Writer, all []*Group[Job, Do], more ...Column) {
 	noted := map[string]bool{}
 	for _, g := range all {
@@ -182,8 +182,7 @@ func Percent(x float64) string {
 	return fmt.Sprintf("%.1f %%", x*100)
 }
 
-// conditions says what the figures were taken under: how many rounds of those that were asked
-// for, in which place, with which versions.
+// conditions describes the measurement: rounds done and asked for, the place, the versions.
 func (r Rounds) conditions(complete int, place string, versions []string) string {
 	missing := ""
 	if complete < r.Count {

@@ -1,0 +1,128 @@
+package catalogue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/files"
+	"github.com/holdfast-go/holdfast/internal/crash"
+)
+
+const batchPaths, batchDirs = 24, 3
+
+func batchPath(id uint32) string { return fmt.Sprintf("b%d/f%d", id%batchDirs, id) }
+
+// replacing is a workload of one goroutine that gives some files of three directories new versions. step does that for some of them, and
+// nil acknowledges all of these.
+func replacing(name, about string, step func(r *crash.Run, set *files.Set, random *rand.Rand, ids []uint32, record func(id uint32) []byte) error) *crash.Workload {
+	w := &crash.Workload{Name: name, About: about, Files: true, Whole: true, Loss: onlyAcknowledged,
+		Targets: func(p holdfast.Policy) (all []crash.Target) {
+			for id := range uint32(batchPaths) {
+				all = append(all, crash.Target{ID: id, Path: batchPath(id), Object: true, Whole: true, Synced: p.Sync.Mode != holdfast.SyncNever})
+			}
+			return all
+		}}
+	for dir := range batchDirs {
+		w.Dirs = append(w.Dirs, fmt.Sprint("b", dir))
+	}
+	w.Run = func(r *crash.Run) (err error) {
+		set, err := newSet(r, files.Options{Policy: r.Policy, Handles: 8, Workers: 2, MkdirAll: true})
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, set.Close()) }()
+		random := r.Random(0)
+		for made := 0; r.More(4 * made); made++ {
+			n := uint64(r.Number+1)<<32 | uint64(made+1)
+			var ids []uint32
+			for _, id := range random.Perm(batchPaths)[:1+random.IntN(8)] {
+				ids = append(ids, uint32(id))
+			}
+			err := step(r, set, random, ids, func(id uint32) []byte {
+				r.Note(crash.Begun, id, n)
+				return crash.Record{ID: id, N: n, At: time.Now().UnixNano(), Size: 600 + random.IntN(6000)}.Append(nil)
+			})
+			if err != nil {
+				return err
+			}
+			for _, id := range ids {
+				r.Note(crash.Accepted, id, n)
+				if r.Policy.Sync.Mode != holdfast.SyncNever {
+					r.Note(crash.Durable, id, n)
+				}
+			}
+			if r.Pause != nil {
+				r.Pause(random)
+			}
+		}
+		return nil
+	}
+	return w
+}
+
+// inPieces writes a file in two parts, the second one first, and commits it.
+func inPieces(p *files.Pending, data []byte) error {
+	half := int64(len(data) / 2)
+	_, err := p.Seek(half, 0)
+	if err == nil {
+		_, err = p.Write(data[half:])
+	}
+	if err == nil {
+		_, err = p.Seek(0, 0)
+	}
+	if err == nil {
+		_, err = p.Write(data[:half])
+	}
+	if err != nil {
+		return errors.Join(err, p.Discard())
+	}
+	return p.Commit(context.Background())
+}
+
+func pendingFiles() *crash.Workload {
+	return replacing("pending", "files.Pending, which is written in any order", func(r *crash.Run, set *files.Set, _ *rand.Rand, ids []uint32, record func(uint32) []byte) error {
+		for _, id := range ids {
+			p, err := set.Pending(r.Path(batchPath(id)))
+			if err != nil {
+				return err
+			}
+			if err := inPieces(p, record(id)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func batches() *crash.Workload {
+	return replacing("batch", "files.Begin: Write, Create and Rename of up to 8 files over 3 directories, then Commit", func(r *crash.Run, set *files.Set, random *rand.Rand, ids []uint32, record func(uint32) []byte) error {
+		b := set.Begin()
+		for _, id := range ids {
+			path := r.Path(batchPath(id))
+			var err error
+			switch random.IntN(3) {
+			case 0:
+				err = b.Write(path, record(id))
+			case 1:
+				var p *files.Pending
+				if p, err = b.Create(path); err == nil {
+					err = inPieces(p, record(id))
+				}
+			default: // by way of another directory
+				other := r.Path(batchPath(id+1)) + ".new"
+				if err = b.Write(other, record(id)); err == nil {
+					err = b.Rename(other, path)
+				}
+			}
+			if err != nil {
+				return errors.Join(err, b.Discard())
+			}
+		}
+		_, err := b.Commit(context.Background())
+		return err
+	})
+}
