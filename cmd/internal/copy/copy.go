@@ -106,7 +106,7 @@ cut file by file.`,
 	f.Var(cli.Once("method", &c.options.Method, parseCopyMethod), "method", "try only auto, reflink, copy_file_range, splice or readwrite")
 	f.Var(cli.Once("size", &c.buffer, parseCopyBuffer), "buffer", "read and write with a buffer of this size (default: by the size of the file)")
 	f.Var(cli.Once("number", &c.options.Workers, cli.ParseBetween(1, 1024, "workers can't copy")), "workers", "copy so many files at a time (default: the number of CPUs)")
-	cli.InGroup(f, "How", "method", "buffer", "workers")
+	cli.InGroup(f, "How", "best", "method", "buffer", "workers")
 	return cmd
 }
 
