@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/folding"
 	"github.com/holdfast-go/holdfast/internal/foreign"
+	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
 // foreignDisk returns a disk whose directory to is a foreign mount, and the directory beside it.
@@ -274,4 +275,45 @@ func TestAServerThatCannotCopyGetsTheBytesAllTheSame(t *testing.T) {
 			t.Errorf("%v: the only method failed, and nothing is said", err)
 		}
 	}
+}
+
+// A copy that is killed leaves a beginning of its source under the name, and no zeros behind it.
+func TestAFileHasNoMoreBytesThanWereCopied(t *testing.T) {
+	dir := t.TempDir()
+	src, dst := filepath.Join(dir, "src"), filepath.Join(dir, "dst")
+	if err := os.WriteFile(src, []byte(strings.Repeat("x", 4<<20)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range []Method{Auto, Splice, ReadWrite} {
+		d := &growthDisk{dst: dst, t: t}
+		if _, err := copyOne(context.Background(), d, dst, src, Options{Method: m}); err != nil {
+			t.Fatal(err)
+		}
+		if d.looked == 0 {
+			t.Errorf("%v: nothing was allocated", m)
+		}
+		if err := os.Remove(dst); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A growthDisk can't share bytes, writes faster to allocated room, and looks at the copy after that.
+type growthDisk struct {
+	sys.Disk
+	dst    string
+	t      *testing.T
+	looked int
+}
+
+func (d *growthDisk) Clone(int, int) error     { return syscall.EOPNOTSUPP }
+func (d *growthDisk) AllocatesFaster(int) bool { return true }
+
+func (d *growthDisk) Allocate(fd int, at, n int64, grow bool) error {
+	err := d.Disk.Allocate(fd, at, n, grow)
+	d.looked++
+	if is, failed := os.Stat(d.dst); failed != nil || is.Size() > at {
+		d.t.Errorf("%v, %d bytes before the first was copied", failed, is.Size())
+	}
+	return err
 }

@@ -72,7 +72,9 @@ func (j *copyJob) allocate(r sys.Range, grow bool) error {
 // a copy that may be resumed: the size of a partial copy counts written bytes only.
 func (j *copyJob) copyRange(r sys.Range) error {
 	if disk, ok := j.disk.(vfs.Allocator); ok && r.End-r.At >= worthAllocating && disk.AllocatesFaster(j.out) {
-		if err := j.allocate(r, !j.resumes()); err != nil {
+		// Under its own name a file must not grow before its bytes are there: a killed copy would leave
+		// one of the full size, with zeros.
+		if err := j.allocate(r, j.made.temporary != "" && !j.resumes()); err != nil {
 			return err
 		}
 	}

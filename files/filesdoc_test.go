@@ -222,7 +222,7 @@ func TestFilesDocShowsWhatIsCompiled(t *testing.T) {
 // shownOptions are the options in docs/files.md, as JSON and as YAML.
 var shownOptions = files.Options{
 	Policy:  holdfast.Policy{Buffer: 64 * holdfast.KiB, FlushEvery: 100 * time.Millisecond, Sync: holdfast.SyncEvery(time.Second)},
-	Workers: 4, Handles: 256, Memory: 64 * holdfast.MiB, MkdirAll: true, Perm: 0o640, Lines: true, Batch: 1000,
+	Workers: 4, Handles: 256, Memory: 64 * holdfast.MiB, MkdirAll: true, Perm: 0o640, Lines: true, Batch: 1000, Effort: holdfast.Best,
 	Retry: files.Retry{Attempts: 6, Base: 50 * time.Millisecond, Cap: 2 * time.Second},
 }
 
