@@ -95,7 +95,7 @@ func (b *benchmark) addFlags(cmd *cobra.Command) {
 	f.SortFlags = false
 	b.DirFlag(f)
 	f.Var(cli.Many("policy", &b.policies, cli.ParsePolicy), "policy", "measure this policy; give it again for each further one\n(default: nine usual policies)")
-	f.BoolVar(&b.Quick, "quick", false, "take about 10 seconds: enough to prove a factor of two")
+	f.BoolVar(&b.Quick, "quick", false, "take about 15 seconds: enough to prove a factor of two, and for the\nsame advice")
 	f.BoolVar(&b.Full, "full", false, "take about 5 minutes, with more record sizes, writers and rounds")
 	f.Var(cli.Once("duration", &b.Budget, cli.ParseTime(time.Second)), "time", "fit the run into this time, calibration included (default: 45s;\nwith --steady 1m for each policy)")
 	b.PlanFlags(f)

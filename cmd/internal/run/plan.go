@@ -111,6 +111,8 @@ func roleText(c result.Cell) string {
 	switch {
 	case c.Twin != "":
 		return "the same again, to learn the noise"
+	case c.StandIn:
+		return "shorter periods, to bound what a longer one costs"
 	case c.Empty:
 		return "nothing is written, to learn what measuring takes"
 	}

@@ -95,7 +95,7 @@ func Choose(groups []figure.Group) (a Advice, ok bool) {
 		case chosen.worst() == 1:
 			a.Costs = "is the fastest to write"
 		case chosen.paced() && chosen.worst() < 1: // it does strictly more than what it is set against
-			a.Costs = "no cost was seen: a writer takes " + prices(chosen) + " of " + chosen.base()
+			a.Costs = "no cost was seen beside " + chosen.base()
 		}
 		if durable != nil && chosen != durable {
 			a.Nothing = "to lose nothing: " + durable.policy.String() + ", " + prices(durable)
@@ -103,8 +103,7 @@ func Choose(groups []figure.Group) (a Advice, ok bool) {
 		return a
 	}
 	a = say((*candidate).prices, chosen.loss())
-	loss, _, _ := strings.Cut(chosen.loss(), " (")
-	brief := say((*candidate).extremes, loss)
+	brief := say((*candidate).extremes, chosen.loss())
 	a.brief = &brief
 	return a, true
 }
@@ -148,7 +147,11 @@ func (c *candidate) base() string {
 	if !c.paced() {
 		return "the fastest"
 	}
-	return fmt.Sprintf("%v, at %s", holdfast.Buffered(c.policy.Buffer), Records.text(int64(c.groups[0].Rate)))
+	base := fmt.Sprintf("%v, at %s", holdfast.Buffered(c.policy.Buffer), Records.text(int64(c.groups[0].Rate)))
+	if by := c.rows[0].BoundBy; by > 0 {
+		base += fmt.Sprintf(", even with periods of %v", by)
+	}
+	return base
 }
 
 // gather returns the policies that every burst group holds, in the first one's order, and

@@ -93,7 +93,7 @@ func TestChooseTakesPeriodsFromPacedTrials(t *testing.T) {
 	if text := advise.Missing([]figure.Group{burst, paced}); text != "" || a.Rule == "" {
 		t.Errorf("missing %q, rule %q", text, a.Rule)
 	}
-	if b, _ := advise.Choose([]figure.Group{burst, paced}); !strings.HasPrefix(b.Costs, "no cost was seen: a writer takes 0.90x (0.80-1.05) of ") {
+	if b, _ := advise.Choose([]figure.Group{burst, paced}); !strings.HasPrefix(b.Costs, "no cost was seen beside ") {
 		t.Errorf("%s", b.Costs)
 	}
 	if p, got := a.Lines(); !ok || p != periodic.String() || got != want {

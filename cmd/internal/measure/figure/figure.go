@@ -131,7 +131,7 @@ func Of(run result.Run) (Figures, error) {
 	rows, errs := make([]Row, len(run.Header.Cells)), make([]error, len(run.Header.Cells))
 	var all sync.WaitGroup
 	for i, c := range run.Header.Cells {
-		if !c.Empty && c.Twin == "" {
+		if !c.Empty && c.Twin == "" && !c.StandIn {
 			all.Go(func() { rows[i], errs[i] = newRow(f.run, c, f.Rounded(c.Name)) })
 		}
 	}
@@ -174,6 +174,9 @@ func (f *Figures) addCell(c result.Cell, trials []*result.Trial, r Row) error {
 		return err
 	}
 	f.Trials += len(trials)
+	if c.StandIn {
+		return nil
+	}
 	if c.Twin != "" {
 		n := Noise{floorOf(f.run, c), twinned(f.run, c, stat.Noise), c, c.Twin}
 		f.Noises = append(f.Noises, n)
@@ -280,7 +283,8 @@ func (f Figures) compareGroup(g Group) {
 
 // comparePaced compares each paced cell with its control, the one that never syncs and has
 // the same buffer. Each pair was chosen before it was measured, and its interval holds
-// alone.
+// alone. Where a cell with shorter periods bounds a cell's cost, that cell is compared, and the interval reaches at least to the
+// fastest of the cell's own trials.
 func (f Figures) comparePaced(g Group) {
 	harness := harnessOf(f.run, g.Load, g.Costs)
 	for i := range g.Rows {
@@ -290,22 +294,32 @@ func (f Figures) comparePaced(g Group) {
 			r.Cost = Comparison{stat.Compare(nil, nil, math.NaN(), stat.Band)}
 			continue
 		}
+		by := r.Cell
+		if n, ok := f.run.cells[r.Cell.Short]; ok {
+			by = f.Run.Header.Cells[n]
+			r.BoundBy = max(by.Policy.FlushEvery, by.Policy.Sync.Every)
+		}
 		floor := math.NaN()
 		if r.Period.Judged() {
-			floor = f.floorBetween(g.Rows[at].Cell, r.Cell)
+			floor = f.floorBetween(g.Rows[at].Cell, by)
 		}
 		r.Control = at == i
-		control, own := g.Rows[at].Costs, r.Costs
-		if r.Period != nil && r.Period.Short > 0 {
+		control, own := g.Rows[at].Costs, costsOf(f.run, by.Name)
+		if period := newPeriod(f.run, by, f.Rounded(by.Name)); period != nil && period.Short > 0 {
+			all, took := control, own
 			control, own = nil, nil
-			for n, t := range f.Rounded(r.Cell.Name) {
-				if fellDue(f.run, r.Cell, t) >= LeastDue {
-					control, own = append(control, g.Rows[at].Costs[n]), append(own, r.Costs[n])
+			for n, t := range f.Rounded(by.Name) {
+				if fellDue(f.run, by, t) >= LeastDue {
+					control, own = append(control, all[n]), append(own, took[n])
 				}
 			}
 		}
 		r.Cost = withHarness(harness, func(more float64) stat.Comparison {
-			return stat.Compare(less(control, more), less(own, more), floor, stat.Band)
+			c := stat.Compare(less(control, more), less(own, more), floor, stat.Band)
+			if r.BoundBy > 0 && len(r.Costs) > 0 {
+				c = c.Reaching(slices.Min(less(r.Costs, more)) / stat.Median(less(control, more)))
+			}
+			return c
 		})
 	}
 }

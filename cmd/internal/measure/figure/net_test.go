@@ -209,6 +209,49 @@ func TestPacedCellsAreComparedWithTheirControl(t *testing.T) {
 	}
 }
 
+// TestShorterPeriodsBoundTheCost: the stand-in is compared with the control, it has no row, and the interval reaches to the
+// fastest of the long trials.
+func TestShorterPeriodsBoundTheCost(t *testing.T) {
+	check := func(long time.Duration, high float64, want stat.Verdict) {
+		t.Helper()
+		cells := []result.Cell{under(t, "long", "buffer=64KiB,sync=1s"), under(t, "short", "buffer=64KiB,sync=100ms"), under(t, "never", "buffer=64KiB"), cell("empty")}
+		cells[0].Short, cells[1].StandIn, cells[3].Empty = "short", true, true
+		twin := under(t, "again", "buffer=64KiB")
+		twin.Twin = "never"
+		cells = append(cells, twin)
+		var plants []plant
+		for i, c := range cells {
+			c.Rate, c.Every = 1000, 1
+			if i == 0 {
+				c.Every = 6
+			}
+			plants = append(plants, plant{cell: c, ms: steps(3500, 12)})
+		}
+		run := planted(plants...)
+		run.Trials = slices.DeleteFunc(run.Trials, func(t *result.Trial) bool { return t.Cell == "long" && t.Round != 1 && t.Round != 7 })
+		times := map[string]time.Duration{"long": long, "short": 200, "never": 200, "again": 200, "empty": 50}
+		for _, trial := range run.Trials {
+			h := result.NewHistogram()
+			result.Record(h, times[trial.Cell])
+			l, err := result.NewLatency(h, stat.Supports)
+			if err != nil {
+				t.Fatal(err)
+			}
+			trial.Write, trial.SyncsWriting, trial.Service = trial.Elapsed, 3, &l
+		}
+		rows := of(t, run).Groups[0].Rows
+		if len(rows) != 2 || rows[0].BoundBy != 100*time.Millisecond || !rows[0].Period.Reached {
+			t.Fatalf("%d rows, the first %+v", len(rows), rows[0])
+		}
+		if c := rows[0].Cost; c.N != 12 || math.Abs(c.Ratio-1) > 0.02 || math.Abs(c.High-high) > 0.02 || c.Verdict != want {
+			t.Errorf("long trials of %v: %+v, want %s up to %v", long, c, want, high)
+		}
+	}
+	check(200, 1, stat.Same)
+	check(150, 1, stat.Same)
+	check(350, 2, stat.NotProven)
+}
+
 // TestUserAndSystemTimeNeedTicks: 50 of 10 ms.
 func TestUserAndSystemTimeNeedTicks(t *testing.T) {
 	known := func(ms int) bool {

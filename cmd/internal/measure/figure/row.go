@@ -19,10 +19,12 @@ type Row struct {
 
 	// Cost is the cost against the group's fastest, round by round: what a record takes to
 	// write, net (see [Load.Costs] and [Net]). It has no verdict if Period was not reached.
-	Cost   Comparison `json:"cost"`
-	Costs  []float64  `json:"-"` // nanoseconds a record, round by round, net
-	Period *Period    `json:"period,omitempty"`
-	Net    Net        `json:"net"`
+	Cost Comparison `json:"cost"`
+	// BoundBy is the period of the policy in whose trials Cost was measured, if that is a shorter one: Cost is at most this. 0: it is the cell's own.
+	BoundBy time.Duration `json:"cost_by_period_ns,omitempty"`
+	Costs   []float64     `json:"-"` // nanoseconds a record, round by round, net
+	Period  *Period       `json:"period,omitempty"`
+	Net     Net           `json:"net"`
 
 	Rate       Summary   `json:"records_per_s"` // while they are written, net; at a rate, and of a study, from open to close
 	Time       Summary   `json:"elapsed_ns_per_record"`

@@ -23,6 +23,7 @@ func Settled(run result.Run, width float64) (widest float64, ok bool) {
 		costs := costsOf(x, c.Name)
 		switch {
 		case c.Empty:
+		case c.Short != "": // another cell bounds its cost
 		case c.Every > 0: // there are too few of them for the width
 			if len(costs) < PacedRounds {
 				paced = false

@@ -12,7 +12,7 @@ import (
 // TestSettledLooksAtWhatIsShown: at the ratios of each load, and at the twins, but
 // neither across loads nor at the cell that writes nothing.
 func TestSettledLooksAtWhatIsShown(t *testing.T) {
-	wild := []int{10, 90, 20, 80, 30, 70, 40, 60, 15, 85, 25, 75}
+	wild := []int{1000, 9000, 2000, 8000, 3000, 7000, 4000, 6000, 1500, 8500, 2500, 7500}
 	calm := steps(1000, len(wild))
 	empty, twin := cell("empty"), cell("again")
 	empty.Empty, twin.Twin = true, "a"
@@ -29,8 +29,14 @@ func TestSettledLooksAtWhatIsShown(t *testing.T) {
 	check("two calm cells", planted(pair...), true)
 	check("a wild cell", with(plant{cell: cell("c"), ms: wild}), false)
 	check("a wild twin", with(plant{cell: twin, ms: wild}), false)
-	check("a wild cell that writes nothing", with(plant{cell: empty, ms: wild}), true)
+	check("a wild cell that writes nothing", with(plant{cell: empty, ms: []int{10, 90, 20, 80, 30, 70, 40, 60, 15, 85, 25, 75}}), true)
 	check("a wild cell alone under another load", with(plant{cell: elsewhere, ms: wild}), true)
+
+	farSlower := make([]int, len(wild))
+	for i, ms := range wild {
+		farSlower[i] = 20 * ms
+	}
+	check("a wild cell that is far slower", with(plant{cell: cell("c"), ms: farSlower}), true)
 
 	// A paced cell has no say in the widths, but it must have had its trials.
 	paced := cell("paced")
@@ -40,6 +46,12 @@ func TestSettledLooksAtWhatIsShown(t *testing.T) {
 		run.Trials = slices.DeleteFunc(run.Trials, func(t *result.Trial) bool { return t.Cell == "paced" && (t.Round%2 == 0 || t.Round/2 >= rounds) })
 		check(fmt.Sprintf("%d paced trials", rounds), run, want)
 	}
+
+	paced.Short = "shorter" // which has the trials
+	run := with(plant{cell: paced, ms: wild})
+	run.Trials = slices.DeleteFunc(run.Trials, func(t *result.Trial) bool { return t.Cell == "paced" && t.Round != 1 })
+	run.Header.Cells[2].Every = 100
+	check("one long trial of a cell whose cost another bounds", run, true)
 
 	few := planted(pair...)
 	few.Trials = few.Trials[:2*9]

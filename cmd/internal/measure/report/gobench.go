@@ -57,7 +57,7 @@ func writeBenchmark(w io.Writer, run result.Run) error {
 	var b strings.Builder
 	b.WriteString(configuration(run.Header))
 	for _, c := range run.Header.Cells {
-		if c.Twin != "" || c.Empty {
+		if c.Twin != "" || c.Empty || c.StandIn {
 			continue
 		}
 		// The name has parts /key=value, and the number of CPUs as Go itself adds it.

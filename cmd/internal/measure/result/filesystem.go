@@ -127,6 +127,9 @@ func (c Cell) Placed(fileSystem string) Cell {
 	if c.Twin != "" {
 		c.Twin = Named(fileSystem, c.Twin)
 	}
+	if c.Short != "" {
+		c.Short = Named(fileSystem, c.Short)
+	}
 	return c
 }
 

@@ -135,6 +135,11 @@ type Cell struct {
 	// every round.
 	Every int `json:"every,omitempty"`
 
+	// Short names the cell of the same buffer with shorter periods, which bounds the cost of a paced cell whose trials are
+	// too long to have many. StandIn is set for such a cell if nobody asked for its policy.
+	Short   string `json:"cost_by,omitempty"`
+	StandIn bool   `json:"stand_in,omitempty"`
+
 	// Turns is set for a cell of short trials: each is so many of them, one after the other on
 	// files of their own. Records is of one turn. See [Measurement.Turns].
 	Turns int `json:"turns,omitempty"`

@@ -115,6 +115,18 @@ func (c Comparison) Width() float64 {
 // where there is no interval.
 func (c Comparison) Unseen() float64 { return max(c.High, 1/c.Low) - 1 }
 
+// Reaching returns the comparison with an interval that reaches up to a ratio at the least. It is no longer the same, or faster,
+// if it now reaches too far for that.
+func (c Comparison) Reaching(ratio float64) Comparison {
+	if !c.HasInterval() || !(ratio > c.High) {
+		return c
+	}
+	if c.High = ratio; c.Verdict != Slower && (c.Verdict != Same || ratio > 1+Band) {
+		c.Verdict = NotProven
+	}
+	return c
+}
+
 // Compare compares two cells by the ratios of their costs in the same rounds. Those of round i are
 // a[i] and b[i]: elapsed time, or CPU time. Pairing takes out what both cells of a round suffer
 // alike. The two were chosen before they were measured; for the fastest of many see [CompareGroup].

@@ -33,10 +33,10 @@ const (
 )
 
 // Quick is the shortest preset: just as many rounds as it takes to prove a factor of two among
-// the usual policies. The others begin with the rounds that they say,
+// the usual policies, and paced trials enough to advise what the default run does. The others begin with the rounds that they say,
 // or with fewer, down to ten, on a slow disk. They go on until every ratio is known to
 // the width of [stat.Band] or the time is up.
-func Quick() Preset { return Preset{Name: PresetQuick, Budget: 10 * time.Second, Rounds: 12} }
+func Quick() Preset { return Preset{Name: PresetQuick, Budget: 15 * time.Second, Rounds: 12} }
 
 // Default is the preset of a run that names none.
 func Default() Preset {

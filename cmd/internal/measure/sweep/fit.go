@@ -271,8 +271,12 @@ func most(g *trial.WorkDir, c study.Choice, loads []Workload) int64 {
 	each, all := int64(0), runBytes(c, loads) // each: bytes that a round writes for one of each trial
 	for _, w := range long {
 		if !w.Empty {
-			size := w.paced(1).Records * w.RecordBytes
-			all -= (size + trial.PreparedBytes(size)) * int64(2*min(pacedTrials(c, long), mostPaced)+1)
+			n := min(pacedTrials(c, long), mostPaced)
+			if w.Few > 0 {
+				n = w.Few
+			}
+			size := w.paced(1, 1).Records * w.RecordBytes
+			all -= (size + trial.PreparedBytes(size)) * int64(2*n+1)
 		}
 	}
 	for _, w := range bursts {
@@ -344,16 +348,13 @@ func (f fitting) alone(i int, t time.Duration) int64 {
 
 // beside fits the bursts into the time that n trials of each paced workload leave, and
 // returns in one of how many rounds these run. The bursts get the rounds for a verdict
-// before there are more than leastPaced trials.
+// before there are more than leastPaced trials, and no time is kept for more trials than there are rounds.
 func (f fitting) beside(long []Workload, n int, budget time.Duration) (fit fitting, every int) {
 	n = min(n, mostPaced)
-	one := time.Duration(0)
-	for _, w := range long {
-		one += w.Length + pacedFixed
-	}
+	one, once := pacedTime(long)
 	for {
-		fit = f.into(max(0, budget-time.Duration(n)*one))
-		if len(long) == 0 || n <= leastPaced || fit.fixed || fit.rounds >= fit.verdictRounds() {
+		fit = f.into(max(0, budget-once-time.Duration(n)*one))
+		if len(long) == 0 || n <= 1 || fit.fixed || fit.rounds >= fit.verdictRounds() || n <= leastPaced && n <= fit.rounds {
 			break
 		}
 		n--

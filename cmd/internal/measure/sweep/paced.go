@@ -12,44 +12,51 @@ import (
 
 // A paced trial lasts for three periods of its policy, so that it shows what they cost. At
 // full speed that would be gigabytes, so its records are due at a moderate rate.
+//
+// All trials that are compared have one length: the first Writes to a file take longer, and a short trial has more of them.
+// A policy with a longer period than longestShort has a stand-in with the same buffer and periods of shortPeriod. More
+// syncs don't cost a writer less, so the stand-in's cost bounds its own, and fewLong trials of its own length show that its
+// period falls due, how long its syncs take, and that it does not cost more.
 const (
 	pacedRate  = 50_000  // records a second
 	pacedBytes = 8 << 20 // a second, at most
 
-	pacedMargin = 200 * time.Millisecond // after the third period, for its sync
-	controlTime = 400 * time.Millisecond // of a paced trial without a period
-	pacedSettle = 150 * time.Millisecond // of each paced trial, at its beginning: its times are not compared
-	pacedFixed  = 50 * time.Millisecond  // about what comes before and after such a trial
+	pacedMargin  = 200 * time.Millisecond // after the third period, for its sync
+	shortPeriod  = 100 * time.Millisecond // of a stand-in
+	longestShort = 250 * time.Millisecond // the longest period of a policy without a stand-in
+	fewLong      = 2
+	pacedSettle  = 150 * time.Millisecond // of each paced trial, at its beginning: its times are not compared
+	pacedFixed   = 50 * time.Millisecond  // about what comes before and after such a trial
 
 	// Paced trials may take pacedShare of the time, in percent. A policy for which there
 	// is no time for leastPaced trials has none.
-	pacedShare = 65
+	pacedShare = 52
 	leastPaced = 4
 )
 
 // paced returns the workloads in which the periods of the policies fall due, under the load
-// with the fewest writers. They are each policy with a period for which there is time, and
+// with the fewest writers. They are each policy with a period for which there is time, its stand-in, and
 // its control, which never syncs and has the same buffer. One control comes again, and one
-// workload writes nothing.
+// workload writes nothing; a quick run has neither, and one trial in place of fewLong.
 func paced(c study.Choice, loads []Workload) []Workload {
 	if len(loads) == 0 {
 		return nil
 	}
 	least := slices.MinFunc(loads, func(a, b Workload) int { return cmp.Compare(a.Writers, b.Writers) })
-	base := Workload{RecordBytes: loads[0].RecordBytes, Writers: least.Writers, Setting: c.Setting, Length: controlTime}
+	base := Workload{RecordBytes: loads[0].RecordBytes, Writers: least.Writers, Setting: c.Setting}
 	if base.Rate == 0 {
 		base.Rate = max(1, min(pacedRate, pacedBytes/float64(base.RecordBytes)))
 	}
 	var periodic []Workload
 	for _, w := range loads {
-		if period := max(w.Policy.FlushEvery, w.Policy.Sync.Every); period > 0 && w.Writers == base.Writers && w.RecordBytes == base.RecordBytes {
+		if period := w.period(); period > 0 && w.Writers == base.Writers && w.RecordBytes == base.RecordBytes {
 			w.Setting, w.Length = base.Setting, 3*min(period, time.Hour)+pacedMargin
 			periodic = append(periodic, w)
 		}
 	}
 	slices.SortStableFunc(periodic, func(a, b Workload) int { return cmp.Compare(a.Length, b.Length) })
 	for ; len(periodic) > 0; periodic = periodic[:len(periodic)-1] {
-		all := withControls(base, periodic)
+		all := withControls(base, periodic, c.Preset.Name == study.PresetQuick)
 		if pacedTrials(c, all) >= leastPaced {
 			return all
 		}
@@ -57,28 +64,73 @@ func paced(c study.Choice, loads []Workload) []Workload {
 	return nil
 }
 
-func withControls(base Workload, periodic []Workload) []Workload {
+func withControls(base Workload, periodic []Workload, quick bool) []Workload {
+	var short, long []Workload
+	for _, w := range periodic {
+		if w.period() <= longestShort {
+			short = append(short, w)
+		}
+	}
+	for _, w := range periodic {
+		if w.period() > longestShort {
+			in := w.standIn()
+			if at := slices.IndexFunc(short, func(s Workload) bool { return s.Policy == in.Policy }); at < 0 {
+				short = append(short, in)
+			}
+			if w.Short, w.Few = in.Name(), fewLong; quick {
+				w.Few = 1
+			}
+			long = append(long, w)
+		}
+	}
+	for _, w := range short {
+		base.Length = max(base.Length, 3*w.period()+pacedMargin)
+	}
 	var all []Workload
 	seen := map[holdfast.Size]bool{}
-	for _, w := range periodic {
+	for i, w := range short {
+		short[i].Length = base.Length
 		control := base
 		if control.Policy = holdfast.Buffered(w.Policy.Buffer); !seen[w.Policy.Buffer] {
 			seen[w.Policy.Buffer] = true
 			all = append(all, control)
 		}
 	}
+	all = slices.Concat(all, short, long)
+	if quick {
+		return all
+	}
 	twin, empty := all[0], base
 	twin.Twin, empty.Empty, empty.Cache = true, true, ""
-	return append(append(all, periodic...), twin, empty)
+	return append(all, twin, empty)
 }
 
-// pacedTrials returns for how many trials of each paced workload there is time.
-func pacedTrials(c study.Choice, all []Workload) int {
-	one := time.Duration(0)
+// period is the longest one of the workload's policy.
+func (w Workload) period() time.Duration { return max(w.Policy.FlushEvery, w.Policy.Sync.Every) }
+
+// standIn is the workload with periods of shortPeriod at most.
+func (w Workload) standIn() Workload {
+	w.StandIn = true
+	w.Policy.FlushEvery, w.Policy.Sync.Every = min(w.Policy.FlushEvery, shortPeriod), min(w.Policy.Sync.Every, shortPeriod)
+	return w
+}
+
+// pacedTime is how long one trial of each workload takes, of those that have many, and all trials of those that have few.
+func pacedTime(all []Workload) (one, once time.Duration) {
 	for _, w := range all {
+		if w.Few > 0 {
+			once += time.Duration(w.Few) * (w.Length + pacedFixed)
+			continue
+		}
 		one += w.Length + pacedFixed
 	}
-	return int(c.TimeToTake() * pacedShare / 100 / max(1, one))
+	return one, once
+}
+
+// pacedTrials returns for how many trials of each paced workload there is time, beside those that have few.
+func pacedTrials(c study.Choice, all []Workload) int {
+	one, once := pacedTime(all)
+	return int(max(0, c.TimeToTake()*pacedShare/100-once) / max(1, one))
 }
 
 // mostPaced trials are enough for a verdict. More time is better spent on the bursts.

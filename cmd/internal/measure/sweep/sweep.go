@@ -38,7 +38,12 @@ type Workload struct {
 	study.Setting
 
 	Length time.Duration // of a trial of a paced workload; 0 is none
-	Turns  int           // of a trial; 0 is none
+
+	Few     int    // a paced workload has so many trials in all; 0: as many as the others
+	Short   string // of one with few: the name of the one that bounds its cost, see [result.Cell.Short]
+	StandIn bool   // this one only bounds the cost of another
+
+	Turns int // of a trial; 0 is none
 
 	Controlled bool // the same bytes are written without a Writer beside it, see [result.Cell.Control]
 }
@@ -113,7 +118,7 @@ func (s Sweep) Prepare(ctx context.Context, g *trial.WorkDir, c study.Choice, pr
 		cells = append(cells, Cell(w.cell(fit.records[i]), fit.rates[i].estimate(fit.records[i]), c.Counting))
 	}
 	for _, w := range long {
-		cells = append(cells, Cell(w.paced(every), w.Length+pacedFixed, c.Counting))
+		cells = append(cells, Cell(w.paced(fit.rounds, every), w.Length+pacedFixed, c.Counting))
 	}
 	m, p := matrix(c, loads, cells, fit.rounds)
 	if c.Rounds == 0 {
@@ -136,11 +141,13 @@ func apart(loads []Workload) (bursts, long []Workload) {
 	return bursts, long
 }
 
-// paced is the cell of a paced workload, which runs in one of so many rounds.
-func (w Workload) paced(every int) result.Cell {
+// paced is the cell of a paced workload, which runs in one of so many rounds; one with few trials has these.
+func (w Workload) paced(rounds, every int) result.Cell {
 	records := int64(math.Ceil(w.Rate * w.Length.Seconds()))
 	cell := w.cell(max(1, records/int64(w.Writers)) * int64(w.Writers))
-	cell.Every = every
+	if cell.Every = every; w.Few > 0 {
+		cell.Every = max(every, (rounds+w.Few-1)/w.Few)
+	}
 	return cell
 }
 
@@ -170,7 +177,7 @@ func (s Sweep) Outline(c study.Choice) ([]result.Cell, result.Plan) {
 			cell.Longest = longest
 		}
 		if w.Length > 0 {
-			cell = w.paced(every)
+			cell = w.paced(rounds, every)
 		}
 		outline = append(outline, cell)
 		if w.Length == 0 {
@@ -203,7 +210,9 @@ func steadyLongest(c study.Choice, cells int) time.Duration {
 func matrix(c study.Choice, loads []Workload, cells []trial.Cell, rounds int) (trial.Matrix, result.Plan) {
 	m := trial.Matrix{Cells: cells, Rounds: rounds, Seed: c.Seed}
 	plan := result.Plan{Preset: c.Preset.Name, Rounds: rounds, Width: c.WidthToReach(), Estimate: m.Estimate()}
-	var once, round, pacedOnce int64 // bytes
+	var once, round int64 // bytes
+	type part struct{ size, every int64 }
+	var paced []part
 	for _, cell := range cells {
 		size := cell.Records * cell.RecordBytes
 		if cell.Empty {
@@ -214,13 +223,18 @@ func matrix(c study.Choice, loads []Workload, cells []trial.Cell, rounds int) (t
 		if once += size + prepared; cell.Every == 0 {
 			round += (size+cell.Control*cell.RecordBytes)*int64(max(1, cell.Turns)) + prepared
 		} else {
-			pacedOnce += size + prepared
+			paced = append(paced, part{size + prepared, int64(cell.Every)})
 		}
 	}
 	_, block := blockCost(c, loads, nil)
 	round += block
-	every := max(1, int64(cells[len(cells)-1].Every))
-	size := func(rounds int64) int64 { return once + round*rounds + pacedOnce*((rounds+every-1)/every) }
+	size := func(rounds int64) int64 {
+		all := once + round*rounds
+		for _, p := range paced {
+			all += p.size * ((rounds + p.every - 1) / p.every)
+		}
+		return all
+	}
 	plan.Size = size(int64(rounds))
 	if plan.Width > 0 && !c.Steady {
 		m.MostRounds = rounds
@@ -251,7 +265,7 @@ func (w Workload) cell(records int64) result.Cell {
 	cell := result.Cell{
 		Name: w.Name(), Empty: w.Empty, Policy: w.Policy,
 		RecordBytes: w.RecordBytes, Writers: w.Writers, Records: records,
-		Rate: w.Rate, Cache: w.Cache, Steady: w.Steady, LatencyStride: strideBuffered, Turns: w.Turns,
+		Rate: w.Rate, Cache: w.Cache, Steady: w.Steady, LatencyStride: strideBuffered, Turns: w.Turns, Short: w.Short, StandIn: w.StandIn,
 	}
 	if w.Controlled {
 		cell.Control = records

@@ -30,9 +30,9 @@ func TestPolicyStudyHasEveryCellAndItsTwins(t *testing.T) {
 			t.Errorf("%d cells with %d names, %d twins and %d paced, want %d, %d and %d", len(loads), len(names), twins, len(long), cells, wantTwins, wantPaced)
 		}
 	}
-	check(study.Choice{Preset: study.Default()}, 9*2+2+2+4, 3, 4)
-	check(study.Choice{Preset: study.Quick()}, 9*2+2+2, 2, 0)
-	check(study.Choice{Preset: study.Full()}, 9*2*3+2+6+4, 3, 4)
+	check(study.Choice{Preset: study.Default()}, 9*2+2+2+5, 3, 5)
+	check(study.Choice{Preset: study.Quick()}, 9*2+2+2+3, 2, 3)
+	check(study.Choice{Preset: study.Full()}, 9*2*3+2+6+5, 3, 5)
 	one := holdfast.Durable()
 	check(study.Choice{Preset: study.Default(), Policies: []holdfast.Policy{one}, Writers: []int{1}}, 1+1+1, 1, 0)
 	check(study.Choice{Preset: study.Default(), Policies: []holdfast.Policy{one, one}, Writers: []int{1, 1}, Records: []holdfast.Size{16}}, 1+1+1, 1, 0)
@@ -344,6 +344,12 @@ func TestPacedTrialsAreLongEnough(t *testing.T) {
 			if w.Length < 3*period+pacedMargin && period > 0 || w.Rate <= 0 || w.Writers != 1 {
 				t.Errorf("%s lasts %v", w.Name(), w.Length)
 			}
+			if w.Short == "" && w.Length != long[0].Length {
+				t.Errorf("%s lasts %v, and its control %v", w.Name(), w.Length, long[0].Length)
+			}
+			if w.Short != "" && !slices.ContainsFunc(long, func(by Workload) bool { return by.Name() == w.Short && by.period() <= longestShort }) {
+				t.Errorf("%s has no %s, which bounds its cost", w.Name(), w.Short)
+			}
 			if !w.Twin && !w.Empty {
 				got = append(got, w.Policy.String())
 			}
@@ -353,11 +359,12 @@ func TestPacedTrialsAreLongEnough(t *testing.T) {
 		}
 	}
 	few := policies("sync=never", "buffer=64KiB,sync=1h", "buffer=64KiB,sync=100ms", "buffer=4KiB,flush=10ms,sync=never")
-	check(0, Policies(), "buffer=64KiB,sync=never", "buffer=64KiB,flush=100ms,sync=1s")
+	check(0, Policies(), "buffer=64KiB,sync=never", "buffer=64KiB,flush=100ms,sync=100ms", "buffer=64KiB,flush=100ms,sync=1s")
 	check(0, few, "buffer=4KiB,sync=never", "buffer=64KiB,sync=never", "buffer=4KiB,flush=10ms,sync=never", "buffer=64KiB,sync=100ms")
 	check(10*time.Second, Policies())
 	check(0, policies("sync=never", "buffer=64KiB,sync=1h"))
-	check(24*time.Hour, policies("buffer=64KiB,sync=1h"), "buffer=64KiB,sync=never", "buffer=64KiB,sync=1h0m0s")
+	check(24*time.Hour, policies("buffer=64KiB,sync=1h"), "buffer=64KiB,sync=never", "buffer=64KiB,sync=100ms", "buffer=64KiB,sync=1h0m0s")
+	check(0, policies("buffer=64KiB,sync=100ms", "buffer=64KiB,sync=1s"), "buffer=64KiB,sync=never", "buffer=64KiB,sync=100ms", "buffer=64KiB,sync=1s") // a policy that is there stands in
 }
 
 // TestPlanHasBothParts checks the plan on each disk. It has the rounds for a verdict of
@@ -378,7 +385,7 @@ func TestPlanHasBothParts(t *testing.T) {
 			cells = append(cells, Cell(w.cell(f.records[i]), f.rates[i].estimate(f.records[i]), trial.NotCounting))
 		}
 		for _, w := range long {
-			cells = append(cells, Cell(w.paced(every), w.Length+pacedFixed, trial.NotCounting))
+			cells = append(cells, Cell(w.paced(f.rounds, every), w.Length+pacedFixed, trial.NotCounting))
 		}
 		m, plan := matrix(c, all, cells, f.rounds)
 		trials := 0
