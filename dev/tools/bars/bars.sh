@@ -1,18 +1,20 @@
 #!/bin/sh
 # Bars asks of this machine, while it is quiet: how often are builds of the same code told apart, also where the linker laid them
-# out in another order, and how often is a build found that was made slower on purpose, by about 20 and 10 %? A try is four runs
-# of two cells in 20 processes each, and four alternations of 20 pairs of them: about 65 s, so 20 tries take some 22 minutes.
+# out in another order, and how often is a build found that was made slower on purpose, by about 20 and 10 %? A try takes about a
+# minute: it measures two policies with buffers by one writer, which the planted loop slows down most.
 #
-#	dev/tools/bars/bars.sh [TRIES [MORE LESS [FLAGS]]]    MORE and LESS: turns of an empty loop in each Write, 26 are about 20 % of a cell with a
-#	                                                      buffer of 64 KiB here, 13 about 10 %. FLAGS are for bench in place of those
-#	                                                      for two cells; with " " all is as in a default run: 7 minutes a try
+#	dev/tools/bars/bars.sh [TRIES [MORE LESS [BENCH [AGAINST]]]]
+#
+# MORE and LESS are turns of an empty loop in each Write: 26 are about 20 % of a cell with a buffer of 64 KiB here, 13 about 10 %.
+# BENCH are the flags of the runs that are compared, AGAINST those of the ones that run two builds alternately. "" are
+# the default runs, of all policies: then a try takes seven minutes.
 #
 # Results stay in the directory that it names. By its last lines:
 #	against A2, L      no word          against B, C    a word: 95 % of 20
 #	compare A A, A L   no word: 98 %    compare A B     a word: 95 % of 40 pairs; compare A C  85 %
 set -eu
-tries=${1:-20} more=${2:-26} less=${3:-13}
-flags=${4:-"--writers 1 --policy buffer=64KiB --policy buffer=4KiB --rounds 20"}
+policies="--writers 1 --policy buffer=64KiB --policy buffer=4KiB"
+tries=${1:-20} more=${2:-26} less=${3:-13} flags=${4-$policies --rounds 20} against=${5-$policies --rounds 20}
 cd "$(dirname "$0")/../../.."
 root=$PWD out=$(mktemp -d "${TMPDIR:-/var/tmp}/holdfast-bars-XXXXXX")
 echo "in $out"
@@ -30,6 +32,8 @@ cp "$out/A" "$out/A2"
 go build -C cmd -ldflags=-randlayout=39 -o "$out/L" ./holdfast
 slower B "$more" 40
 slower C "$less" 41
+code=0; HOLDFAST_QUIET=1 go -C cmd test -count=1 -v -run '^TestWhereTheLinkerPutsItIsNoDifference$' ./holdfast >"$out/layout.txt" 2>&1 || code=$?
+echo "two layouts: exit $code, $(grep -oE '^--- [A-Z]+' "$out/layout.txt" | head -1)"
 cd "$out"
 said() { # NAME FILE CODE: a line for each comparison, with its words
 	words=$(awk -F, 'NR > 1 && $(NF-1) != "not proven" && $(NF-1) != "same" { print $(NF-1) " " $(NF-5) }' "$2" | tr '\n' ';')
@@ -40,7 +44,7 @@ while [ "$try" -lt "$tries" ]; do
 	try=$((try + 1))
 	for b in A2 L B C; do
 		# shellcheck disable=SC2086
-		code=0; "./$b" bench $flags --against ./A --export csv -o "against-$b-$try.jsonl" >"against-$b-$try.csv" 2>"against-$b-$try.err" || code=$?
+		code=0; "./$b" bench --against ./A $against --export csv -o "against-$b-$try.jsonl" >"against-$b-$try.csv" 2>"against-$b-$try.err" || code=$?
 		said "against $b $try" "against-$b-$try.csv" "$code"
 	done
 	for b in A L B C; do

@@ -94,8 +94,8 @@ func Choose(groups []figure.Group) (a Advice, ok bool) {
 		switch {
 		case chosen.worst() == 1:
 			a.Costs = "is the fastest to write"
-		case chosen.paced() && chosen.worst() < 1: // it does strictly more than what it is set against
-			a.Costs = "no cost was seen beside " + chosen.base()
+		case chosen.paced():
+			a.Costs = chosen.atAPace(prices(chosen))
 		}
 		if durable != nil && chosen != durable {
 			a.Nothing = "to lose nothing: " + durable.policy.String() + ", " + prices(durable)
@@ -147,11 +147,55 @@ func (c *candidate) base() string {
 	if !c.paced() {
 		return "the fastest"
 	}
-	base := fmt.Sprintf("%v, at %s", holdfast.Buffered(c.policy.Buffer), Records.text(int64(c.groups[0].Rate)))
-	if by := c.rows[0].BoundBy; by > 0 {
-		base += fmt.Sprintf(", even with periods of %v", by)
+	return fmt.Sprintf("%v, at %s", holdfast.Buffered(c.policy.Buffer), Records.text(int64(c.groups[0].Rate)))
+}
+
+// atAPace says what the candidate costs by its paced trials, and on what that rests. It does strictly more than what it
+// is set against, so no ratio says that it costs less.
+func (c *candidate) atAPace(price string) string {
+	r := c.rows[0]
+	most, bounded := AtMost(r)
+	var rests []string
+	if r.BoundBy > 0 {
+		rests = []string{fmt.Sprintf("measured at periods of %v", r.BoundBy)}
 	}
-	return base
+	if r.Cost.HasInterval() && r.Cost.Low > 1 {
+		text := price
+		if bounded {
+			text = "at most " + most
+		}
+		return "costs a writer " + text + " of " + c.base() + inBrackets(rests)
+	}
+	switch {
+	case bounded:
+		rests = append([]string{"at most " + most}, rests...)
+	case r.Cost.Ratio > 1:
+		return "costs a writer " + price + " of " + c.base() + inBrackets(rests)
+	default:
+		rests = append(rests, "too few trials to bound it")
+	}
+	return "no cost shown beside " + c.base() + inBrackets(rests)
+}
+
+func inBrackets(parts []string) string {
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, ": ") + ")"
+}
+
+// AtMost returns the text of the most that a row's policy may cost a writer, such as 1.04x. That is known where the row is of paced
+// trials that show no cost, or where a policy with a shorter period was measured for it.
+func AtMost(r figure.Row) (text string, ok bool) {
+	c := r.Cost
+	if !c.HasInterval() || r.Period == nil || c.Low > 1 && r.BoundBy == 0 {
+		return "", false
+	}
+	most := max(1, c.High)
+	if most < 2 { // two digits behind the point, never too few
+		most = math.Ceil(100*most-1e-9) / 100
+	}
+	return factor(most, most) + "x", true
 }
 
 // gather returns the policies that every burst group holds, in the first one's order, and

@@ -87,15 +87,31 @@ func TestChooseTakesPeriodsFromPacedTrials(t *testing.T) {
 	r.Period, r.LongestSync, r.Syncs = &figure.Period{Longest: time.Second, FellDue: 3, Reached: true}, 12*time.Millisecond, 24
 	r.Cost.Low, r.Cost.High, r.Cost.Confidence = 0.97, 1.05, 0.95
 	a, ok := advise.Choose([]figure.Group{burst, paced})
-	const want = "costs a writer 1.04x (0.97-1.05) of buffer=64KiB,sync=never, at 50k/s; " +
+	const want = "no cost shown beside buffer=64KiB,sync=never, at 50k/s (at most 1.05x); " +
 		"a power cut loses at most the last 1.02s (1s + the longest of 24 syncs; 88 % take no longer); to lose nothing: buffer=64KiB,sync=group, 14x"
 	r.Cost.Ratio, r.Cost.Low = 0.9, 0.8
 	if text := advise.Missing([]figure.Group{burst, paced}); text != "" || a.Rule == "" {
 		t.Errorf("missing %q, rule %q", text, a.Rule)
 	}
-	if b, _ := advise.Choose([]figure.Group{burst, paced}); !strings.HasPrefix(b.Costs, "no cost was seen beside ") {
-		t.Errorf("%s", b.Costs)
+	says := func(low, ratio, high float64, by time.Duration, want string) {
+		t.Helper()
+		r.Cost.Low, r.Cost.Ratio, r.Cost.High, r.BoundBy = low, ratio, high, by
+		if r.Cost.Confidence = 0.95; low == 0 {
+			r.Cost.Confidence = 0
+		}
+		b, _ := advise.Choose([]figure.Group{burst, paced})
+		if b.Costs != want {
+			t.Errorf("%.2f (%.2f-%.2f): %s, want %s", ratio, low, high, b.Costs, want)
+		}
 	}
+	const of = "buffer=64KiB,sync=never, at 50k/s"
+	says(0.8, 0.9, 1.05, 0, "no cost shown beside "+of+" (at most 1.05x)")
+	says(0.8, 0.9, 0.95, 0, "no cost shown beside "+of+" (at most 1.00x)")
+	says(0.97, 1.01, 1.032, 100*time.Millisecond, "no cost shown beside "+of+" (at most 1.04x: measured at periods of 100ms)")
+	says(1.05, 1.1, 1.18, 100*time.Millisecond, "costs a writer at most 1.18x of "+of+" (measured at periods of 100ms)")
+	says(1.05, 1.1, 1.18, 0, "costs a writer 1.10x (1.05-1.18) of "+of)
+	says(0, 0.9, 0, 100*time.Millisecond, "no cost shown beside "+of+" (measured at periods of 100ms: too few trials to bound it)")
+	says(0, 1.1, 0, 0, "costs a writer 1.10x of "+of)
 	if p, got := a.Lines(); !ok || p != periodic.String() || got != want {
 		t.Errorf("%s: %q, want %q", p, got, want)
 	}

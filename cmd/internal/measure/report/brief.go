@@ -238,6 +238,12 @@ func (s sheet) briefCost(g figure.Group, p holdfast.Policy) (text, marks string)
 		like := other.Load
 		like.Paced, like.Rate = g.Paced, g.Rate
 		if r, ok := find(other); ok && other.Paced && like == g.Load && r.Period.Judged() && !r.Control {
+			if most, bounded := advise.AtMost(r); bounded {
+				return "≤" + most, byPace
+			}
+			if r.Cost.Ratio < 1 { // it does strictly more than what it is set against
+				return none, ""
+			}
 			return advise.Ratio(r.Cost.Comparison), byPace + markOf(r)
 		}
 	}
@@ -258,6 +264,9 @@ func (s sheet) briefNotes(groups []figure.Group, marks map[string]bool) (notes [
 		for _, g := range s.Groups {
 			if g.Paced {
 				fastest += fmt.Sprintf("; * against the same buffer without a sync, at %s records/s", tick(g.Rate))
+				if at := slices.IndexFunc(g.Rows, func(r figure.Row) bool { return r.BoundBy > 0 }); at >= 0 {
+					fastest += fmt.Sprintf(", measured at periods of %v", g.Rows[at].BoundBy)
+				}
 				break
 			}
 		}

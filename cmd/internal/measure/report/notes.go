@@ -52,7 +52,7 @@ func (s sheet) notes() []string {
 	}
 	if s.anyGroup(func(l figure.Load) bool { return l.Paced }) {
 		notes = append(notes, "long trials: at this rate each lasts for three periods of its policy. cost: the mean time of a Write against that of the policy that never syncs and has the same buffer; each interval holds alone. "+
-			"oldest: the greatest age of a byte that was not durable, looked up every 5 ms")
+			"oldest: the greatest age of a byte that was not durable, looked up every 5 ms"+s.boundText())
 	}
 	if slices.ContainsFunc(s.Groups, func(g figure.Group) bool {
 		return slices.ContainsFunc(g.Rows, func(r figure.Row) bool { return !r.Period.Judged() })
@@ -89,6 +89,18 @@ func (s sheet) notes() []string {
 		notes = append(notes, fmt.Sprintf("outliers: %d of %s, and they count like all others", s.Outliers, plural(s.Trials, "trial")))
 	}
 	return notes
+}
+
+// boundText says that the cost of a long period was measured at a shorter one.
+func (s sheet) boundText() string {
+	for _, g := range s.Groups {
+		for _, r := range g.Rows {
+			if r.BoundBy > 0 {
+				return fmt.Sprintf(". The cost of a longer period is that of periods of %v: more syncs don't cost a writer less", r.BoundBy)
+			}
+		}
+	}
+	return ""
 }
 
 // longerText says where the policies whose period was not reached have it.

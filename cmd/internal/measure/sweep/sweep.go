@@ -112,7 +112,10 @@ func (s Sweep) Prepare(ctx context.Context, g *trial.WorkDir, c study.Choice, pr
 		return trial.Matrix{}, result.Plan{}, err
 	}
 	left := max(0, c.TimeToTake()-time.Since(begun))
-	fit, every := plan(g, c, loads, rates, left*9/10)
+	fit, every := plan(g, c, loads, rates, left*planned/100)
+	if fit.rounds < fit.verdictRounds() {
+		fit, every = plan(g, c, loads, rates, left*9/10)
+	}
 	var cells []trial.Cell
 	for i, w := range fit.loads {
 		cells = append(cells, Cell(w.cell(fit.records[i]), fit.rates[i].estimate(fit.records[i]), c.Counting))
@@ -128,6 +131,10 @@ func (s Sweep) Prepare(ctx context.Context, g *trial.WorkDir, c study.Choice, pr
 	p.Size += probeBytes(bursts)
 	return m, p, g.Need(p.Room)
 }
+
+// planned is the percentage of the time that the planned rounds take. The rest is for those that some ratio still needs then, or
+// for a slow disk's.
+const planned = 65
 
 // apart returns the bursts and the paced workloads.
 func apart(loads []Workload) (bursts, long []Workload) {
