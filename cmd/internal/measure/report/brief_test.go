@@ -54,6 +54,27 @@ func TestTheAnswerIsShort(t *testing.T) {
 	}
 }
 
+// TestNoPeriodCostsLessThanNone: where trials at a pace seem faster with syncs than without, the most that these may cost is shown.
+func TestNoPeriodCostsLessThanNone(t *testing.T) {
+	run := paced(t, 10)
+	var never []*result.Trial
+	for _, trial := range run.Trials {
+		if trial.Cell == "paced0" {
+			never = append(never, trial)
+		}
+	}
+	for _, trial := range run.Trials {
+		if trial.Cell == "paced1" {
+			control := never[trial.Round]
+			trial.Service, control.Service = control.Service, trial.Service
+		}
+	}
+	shown := brief(t, run, 80)
+	if !strings.Contains(shown, " ≤1.00x*") || !strings.Contains(shown, "\n     no cost shown beside buffered=64KiB, at 50k/s (at most 1.00x)") || regexp.MustCompile(`\b0\.\d+x\*`).MatchString(shown) {
+		t.Errorf("a control that is slower:\n%s", shown)
+	}
+}
+
 // TestTheAnswerIsTheSameInEachWidth: but for where lines are broken. A narrow terminal lacks the times.
 func TestTheAnswerIsTheSameInEachWidth(t *testing.T) {
 	run := paced(t, 10)

@@ -131,6 +131,11 @@ func TestDefaultRunFitsIntoItsTimeWithEnoughRounds(t *testing.T) {
 		if total := f.total(f.rounds); total > study.Default().Budget || f.rounds < f.verdictRounds()-slackRounds {
 			t.Errorf("%s disk: %d rounds in %v", name, f.rounds, total)
 		}
+		for i, w := range f.loads {
+			if took := time.Duration(f.rates[i].perRecord * float64(f.records[i])); w.durable() && took > 5*durableLongest/4+f.rates[i].fixed && f.records[i] > int64(w.Writers) {
+				t.Errorf("%s disk: %s takes %v of each round", name, w.Name(), took)
+			}
+		}
 	}
 }
 
