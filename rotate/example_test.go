@@ -20,7 +20,7 @@ func Example() {
 	defer os.RemoveAll(dir)
 
 	out, err := rotate.Open(filepath.Join(dir, "app.log"), rotate.Options{
-		Policy:  holdfast.Periodic(time.Second), // lose at most the last second
+		Policy:  holdfast.Periodic(time.Second), // a power cut takes the last second and the sync in flight
 		MaxSize: 100 * holdfast.MiB, MaxBackups: 7, Compress: true,
 		OnError: func(err *rotate.Error) { fmt.Fprintln(os.Stderr, err) }, // slog drops it
 	})
