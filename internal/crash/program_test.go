@@ -188,7 +188,16 @@ func TestKeptStateOfAKillIsJudgedAgain(t *testing.T) {
 // TestWhatIsNeverKilledIsNotKnown: a program that ends by itself meets no crash.
 func TestWhatIsNeverKilledIsNotKnown(t *testing.T) {
 	p := Program{Command: "touch log; [ -s log ] || { printf '%07d\\n' 1 >log; echo ack 1; }", Read: "cat log", Dir: t.TempDir(), Time: time.Nanosecond, Seed: 1}
-	if v, err := p.Prove(t.Context()); err != nil || v.Verdict != NotKnown || !strings.Contains(v.Unknown, "ended by itself") {
-		t.Errorf("%v, %+v", err, v)
+	v, err := p.Prove(t.Context())
+	if err != nil || v.Verdict != NotKnown {
+		t.Fatalf("%v, %+v", err, v)
+	}
+	// A kill may come before its end, a millisecond after the acknowledgement. Then the next life has nothing to do.
+	want := "ended by itself"
+	if v.Kills > 0 {
+		want = "acknowledged nothing after a crash"
+	}
+	if !strings.Contains(v.Unknown, want) {
+		t.Errorf("%+v", v)
 	}
 }
