@@ -81,6 +81,10 @@ func (x *proving) livesAndCut(ctx context.Context, judge Judge, there Tree, cut 
 		if err != nil {
 			return err
 		}
+		if !x.read { // if it reads what no power cut has touched, it is no fault of the reader that it can't read a state
+			_, err := x.Survey(ctx, dir)
+			x.read = err == nil
+		}
 		next, left, err = x.explore(ctx, judge, t, printed, min(time.Since(began), time.Until(x.end)))
 		return err
 	})

@@ -201,3 +201,17 @@ func TestWhatIsNeverKilledIsNotKnown(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 }
+
+// TestAReaderThatFailsOnTheFirstStateIsNoFaultOfTheReader: it reads what no power cut has touched.
+func TestAReaderThatFailsOnTheFirstStateIsNoFaultOfTheReader(t *testing.T) {
+	if why := CanSupervise(exec.Command("true")); why != "" {
+		t.Skip(why)
+	}
+	for seed := range uint64(8) {
+		p := Program{Command: "n=$(cat log 2>/dev/null | wc -l); while :; do n=$((n+1)); printf '%07d\\n' $n >>log; echo ack $n; done",
+			Read: "test -s log && cat log", Dir: t.TempDir(), Time: time.Nanosecond, Seed: seed, Level: PowerCut}
+		if v, err := p.Prove(t.Context()); err != nil || v.Verdict != Broken {
+			t.Errorf("seed %d: %v, %+v", seed, err, v)
+		}
+	}
+}

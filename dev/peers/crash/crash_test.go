@@ -35,18 +35,22 @@ func TestProgramsLoseWhatTheyDocument(t *testing.T) {
 				if p.needs != "" && level == crash.Fault {
 					t.Skip("a commit starts so many processes that six faults take seconds: the command gives them")
 				}
-				v, err := p.crash(t.Context(), level, dir, time.Nanosecond)
-				if errors.Is(err, errNotJudged) {
-					t.Skip(err)
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
-				lost := v.Failure != nil
-				if lost {
-					t.Log(v.Failure.Words)
-				}
 				must := slices.Contains(p.lost, level)
+				var v *crash.Verdict
+				lost := false
+				for try := 0; try == 0 || must && !lost && try < 5; try++ { // one crash may find all on the disk
+					var err error
+					v, err = p.crash(t.Context(), level, dir, time.Nanosecond)
+					if errors.Is(err, errNotJudged) {
+						t.Skip(err)
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+					if lost = v.Failure != nil; lost {
+						t.Log(v.Failure.Words)
+					}
+				}
 				if lost != must && !slices.Contains(p.may, level) {
 					t.Errorf("it has lost something: %v; %d crashes, %d faults, %d acknowledged", lost, v.Kills, v.Faults, v.Tally.Acknowledged)
 				}
