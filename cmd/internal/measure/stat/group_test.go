@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
 // The smallest tail of n pairs is 2^(1-n) on both sides. 5 % shared by 28 pairs are 0.00179, which
@@ -192,6 +194,7 @@ func TestSameCodeUnderManyNames(t *testing.T) {
 // leaves more. The worlds are counted together, for these runs take long; of 600 runs in each, 0 to
 // 1.2 % had a false word.
 func TestSameCodeUnderManyNamesUntilSettled(t *testing.T) {
+	isolate.Once(t)
 	wider := []float64{2: 1, 8: 1.8, 16: 2.2} // so that some 25 to 40 rounds settle it
 	for _, cells := range []int{2, 8, 16} {
 		t.Run(fmt.Sprintf("%d cells", cells), func(t *testing.T) {

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
 // together compares cells, and all of them together. The last movement is for all.
@@ -164,6 +166,7 @@ func busy(noise float64) world {
 // itself. Trials in turns are compared at one speed; the movement of those without is seen in how far
 // the cells lie apart. The tables are in docs/design/measuring.md.
 func TestRunsOfAMovingMachine(t *testing.T) {
+	isolate.Once(t)
 	runs, mostFalse, mostExits := 200, 8.0, 2.0 // 5 % and two standard errors; of 1,000 runs 6 % at most have a false word
 	if testing.Short() {
 		runs, mostFalse, mostExits = 40, 12, 6 // as chance has it in so few
@@ -246,6 +249,7 @@ func (m movingMachine) told(runs, turns int, slower float64) (in said) {
 // TestAlternateRounds simulates two builds that are run alternately. A drift over the run is in
 // both of a pair, and the least of 15 trials counts. The table is in docs/design/measuring.md.
 func TestAlternateRounds(t *testing.T) {
+	isolate.Once(t)
 	runs := 200
 	if testing.Short() {
 		runs = 50

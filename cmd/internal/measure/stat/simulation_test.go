@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
 // A world draws the noise of a round for a number of cells: factors around 1 that
@@ -204,6 +206,7 @@ func TestSameCodeAgainstItself(t *testing.T) {
 // the truth, and without a floor 6 % of the verdicts would be false (3,000 runs,
 // lognormal).
 func TestSameCodeAgainstItselfUntilSettled(t *testing.T) {
+	isolate.Once(t)
 	for _, w := range worlds {
 		t.Run(w.name, func(t *testing.T) {
 			// Half as many runs as elsewhere: each compares after every round.
