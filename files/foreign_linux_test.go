@@ -162,3 +162,31 @@ func TestADescriptorIsNotReplaced(t *testing.T) {
 		t.Error(names)
 	}
 }
+
+// An interruptedDisk writes three bytes at a time, and interrupts every second write.
+type interruptedDisk struct {
+	*foreign.Disk
+	calls int
+}
+
+func (d *interruptedDisk) WriteAt(fd int, p []byte, at int64) (int, error) {
+	if d.calls++; d.calls%2 == 0 {
+		return 0, syscall.EINTR
+	}
+	return d.Disk.WriteAt(fd, p[:min(3, len(p))], at)
+}
+
+func TestAWriteInPlaceGoesOnAfterASignal(t *testing.T) {
+	dir := t.TempDir()
+	d := &interruptedDisk{Disk: &foreign.Disk{Root: dir, Refuses: map[string]error{"RenameOver": syscall.EBUSY}}}
+	f := newSet(d, Options{Policy: holdfast.Durable(), Effort: holdfast.Best, Workers: 1})
+	defer f.Close()
+	path := filepath.Join(dir, "f")
+	if err := os.WriteFile(path, []byte("the old file is longer"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r, err := f.WriteFile(t.Context(), path, []byte("the new file"), Replace)
+	if err != nil || !r.InPlace || content(t, path) != "the new file" {
+		t.Errorf("%v, %+v, file %q", err, r, content(t, path))
+	}
+}

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/handles"
+	"github.com/holdfast-go/holdfast/internal/retry"
 	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
@@ -33,7 +35,7 @@ var errDescriptor = errors.New("the path names a descriptor of a process and no 
 // overwrite writes the temporary file's bytes over a file that no rename can replace, because something
 // is mounted on it. The temporary file first gets a name by which a user finds the bytes after a
 // crash, and loses it when they are durable in the old file.
-func (f *Set) overwrite(in *handles.Dir, r *replacement) error {
+func (f *Set) overwrite(ctx context.Context, t *retry.Tries, in *handles.Dir, r *replacement) error {
 	source, reads := f.disk.(vfs.Source)
 	if !reads {
 		return errors.ErrUnsupported
@@ -58,7 +60,7 @@ func (f *Set) overwrite(in *handles.Dir, r *replacement) error {
 	if err != nil {
 		return err
 	}
-	err = f.copyOver(source, to, from)
+	err = f.copyOver(ctx, t, source, to, from)
 	if err == nil && syncs {
 		err = f.sync(to)
 	}
@@ -73,7 +75,7 @@ func (f *Set) overwrite(in *handles.Dir, r *replacement) error {
 }
 
 // copyOver writes a file's bytes over those of another.
-func (f *Set) copyOver(source vfs.Source, to, from int) error {
+func (f *Set) copyOver(ctx context.Context, t *retry.Tries, source vfs.Source, to, from int) error {
 	buf := make([]byte, pendingBuffer)
 	for at := int64(0); ; {
 		n, err := source.ReadAt(from, buf, at)
@@ -85,7 +87,12 @@ func (f *Set) copyOver(source vfs.Source, to, from int) error {
 		}
 		for done := 0; done < n; {
 			k, err := f.disk.WriteAt(to, buf[done:n], at+int64(done))
-			if done += k; err != nil {
+			if done += k; k > 0 {
+				t.Progress()
+			} else if err == nil {
+				err = io.ErrShortWrite
+			}
+			if err != nil && done < n && !t.Again(ctx, retry.OpWrite, &err) {
 				return err
 			}
 		}

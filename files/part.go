@@ -406,7 +406,7 @@ func (f *Set) rename(ctx context.Context, t *retry.Tries, in *handles.Dir, r *re
 			break
 		}
 		if errors.Is(err, syscall.EBUSY) && f.options.Effort == holdfast.Best && r.old.Inode != 0 {
-			return f.overwrite(in, r)
+			return f.overwrite(ctx, t, in, r)
 		}
 		if !t.Again(ctx, retry.OpRename, &err) {
 			return err

@@ -60,7 +60,7 @@ type record struct {
 	forgone   forgone
 }
 
-// forgone is what a file had to do without: one byte, as a record is kept for each file.
+// forgone names the properties that a file lacks, in one byte: a batch keeps one for each file.
 type forgone uint8
 
 const (

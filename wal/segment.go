@@ -395,7 +395,7 @@ func (l *Log) begin(first, low uint64, size int64) (s *segment, err error) {
 	// It is not known whether the name survives a crash.
 	if err = l.dir.sync(since); err == nil && before != nil {
 		// A seal is an overwrite, which needs disk space where the file system copies on write. For
-		// want of it the log goes on without the seal, which the next Open writes. The segment is not
+		// want of it the log goes on without the seal: Open writes the last segment's. The segment is not
 		// removed again: if the seal were on the disk, Open would miss it.
 		if err = l.seal(before, &h); isFull(err) {
 			err = nil

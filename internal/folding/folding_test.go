@@ -56,7 +56,7 @@ func (d *directory) put(name string) func() error {
 }
 
 func TestANameThatFoldsIntoOneOfTheCallIsRefused(t *testing.T) {
-	// the accent of its own is what a table of letters does not fold
+	// a table of letters does not fold a separate accent
 	accents := strings.NewReplacer("e\u0301", "é")
 	path := false
 	check := func(fold func(string) string, before []string, names string, taken string) {

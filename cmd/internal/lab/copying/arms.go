@@ -96,8 +96,8 @@ func openOurs(path string) (pointed, error) {
 
 // planned parts the time of a round among the cells. The cheapest are copied whole, as many as fit
 // into wholePart of it. A short copy by large buffers fits into the CPU's caches, and says nothing
-// of a long one. The others share what is left: none takes longer than the level, unless that is
-// its least.
+// of a long one. The others share the rest of the time: none takes longer than the level, unless its
+// shortest copy does.
 func planned(cells []copyCell, round, slower time.Duration) copyPlan {
 	p := copyPlan{slower: slower}
 	wholes := make([]time.Duration, 0, len(cells))

@@ -218,7 +218,7 @@ func (s sheet) stages(g figure.Group) []page.Chart {
 	return keyed(stageKeys, drawn(nil, p, ""))
 }
 
-// A stagePart is what a trial's time is divided into.
+// A stagePart is a part of a trial's time.
 type stagePart struct {
 	name string
 	of   func(figure.Stages) figure.Number

@@ -96,7 +96,7 @@ func (s sheet) boundText() string {
 	for _, g := range s.Groups {
 		for _, r := range g.Rows {
 			if r.BoundBy > 0 {
-				return fmt.Sprintf(". The cost of a longer period is that of periods of %v: more syncs don't cost a writer less", r.BoundBy)
+				return fmt.Sprintf(". A longer period costs at most as much as periods of %v, because more syncs don't cost a writer less", r.BoundBy)
 			}
 		}
 	}
