@@ -46,6 +46,9 @@ func (j *copyJob) keepAttributes() error {
 			return j.failed("chmod", -1, err)
 		}
 	}
+	if j.o.FreshTimes {
+		return nil
+	}
 	err := sys.Uninterrupted(func() error { return j.disk.SetTimes(j.out, j.was.Accessed, j.was.Modified) })
 	if err = j.o.keep(&j.r, "times", err); err != nil {
 		return j.failed("set times", -1, err)

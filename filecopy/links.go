@@ -71,10 +71,7 @@ func (t *copyTree) copyNames(n *copyNode, names []sys.DirEntry, as sys.Name) {
 		case vfs.KindLink:
 			t.copyLink(c)
 		default:
-			r := c.result()
-			r.Err = copyErrorOf(r.Source, r.Destination, copyFailure(opRefuse,
-				errors.New(kindName(e.Kind)+" holds nothing that could be copied; only files, directories and symbolic links are")))
-			t.report.add(refusedCopy, r)
+			t.copySpecial(c)
 		}
 		if t.batch.full() {
 			t.batch.makeDurable()
@@ -209,13 +206,20 @@ func (t *copyTree) makeSymlink(c copyName, r *Result) error {
 		r.NotKept = nil
 		err := t.archiveLink(c, name, r)
 		if err == nil {
-			err = copyFailure(opTimes, t.o.keep(r, "times", t.disk.SetTimesIn(c.to.Fd, name, accessed, modified)))
+			err = t.setTimesIn(c, name, r, accessed, modified)
 		}
 		if err != nil {
 			return stillThere(err, t.disk.Remove(c.to.Fd, name))
 		}
 		return nil
 	})
+}
+
+func (t *copyTree) setTimesIn(c copyName, name sys.Name, r *Result, accessed, modified time.Time) error {
+	if t.o.FreshTimes {
+		return nil
+	}
+	return copyFailure(opTimes, t.o.keep(r, "times", t.disk.SetTimesIn(c.to.Fd, name, accessed, modified)))
 }
 
 // nameNew makes a link under its name. If a file or link has that name, it makes the new one under
@@ -258,7 +262,7 @@ func taken(err error) error {
 
 var errDirThere = errors.New("a directory is where the file must be; remove it, or name another destination")
 
-// archiveLink gives a symbolic link the owner and the extended attributes of its source, with
+// archiveLink gives a symbolic link, or a device and its like, the owner and the extended attributes of its source, with
 // Archive. (On Linux a link has no permissions and no user attributes.)
 func (t *copyTree) archiveLink(c copyName, name sys.Name, r *Result) error {
 	if !t.o.Archive {

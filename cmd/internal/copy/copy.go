@@ -284,8 +284,8 @@ func (c *copying) failedHint(t filecopy.Totals, err error) string {
 		return leftHint
 	case t.Failed == 0: // only pipes and the like were refused
 		return "all others are copied"
-	case hint == advice && c.options.Resume:
-		return "no half file is left; " + strings.ReplaceAll(hint, "leave Resume out", "leave --resume out")
+	case hint == advice && c.options.Resume: // it may be about what another copy has left
+		return strings.ReplaceAll(hint, "leave Resume out", "leave --resume out")
 	case hint != "":
 		return "no half file is left; " + hint
 	case c.single:
