@@ -315,6 +315,9 @@ func (t *copyTree) likeSource(n *copyNode, r *Result) error {
 	}
 	if perm != n.has || t.o.Archive {
 		err := t.insist(retry.OpChmod, func() error { return t.disk.Chmod(h.Fd, perm) })
+		if err == nil {
+			err = whetherHas(t.disk, h.Fd, perm)
+		}
 		if err = t.o.keep(r, "permissions", err); err != nil {
 			return copyFailure(retry.OpChmod, err)
 		}

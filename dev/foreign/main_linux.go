@@ -162,7 +162,7 @@ func grounds() []ground {
 			if err != nil {
 				return err
 			}
-			return m.run("mount.exfat-fuse", image, at)
+			return m.run("mount", "-t", "exfat-fuse", "-o", "loop", image, at)
 		}},
 		{"NTFS (ntfs-3g)", "ntfs-3g", func(m *mounts, at string) error {
 			image, err := m.image(64*mib, "mkfs.ntfs", "-q", "-Q", "-F")
