@@ -36,7 +36,7 @@ type Verdict string
 const (
 	Met      Verdict = "met"       // the whole interval keeps the term
 	NotMet   Verdict = "not met"   // the whole interval is outside the term
-	NotKnown Verdict = "not known" // some of it does, or it was not measured
+	NotKnown Verdict = "not known" // part of the interval keeps the term, or nothing was measured
 )
 
 // Verdict returns the verdict for all terms together: met if every term is met, not met if one is not.
