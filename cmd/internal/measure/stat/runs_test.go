@@ -170,7 +170,7 @@ func TestRunsOfAMovingMachine(t *testing.T) {
 	isolate.Once(t)
 	runs, mostFalse, mostExits := 200, 8.0, 2.0 // 5 % and two standard errors; of 1,000 runs 6 % at most have a false verdict
 	if testing.Short() {
-		runs, mostFalse, mostExits = 40, 12, 6 // so few runs may be unlucky
+		runs, mostFalse, mostExits = 40, 12, 6 // with fewer runs, chance has more room
 	}
 	check := func(cells int, name string, noise, drift float64, draw world, turns, leastSeen int) {
 		m := movingMachine{rand.New(rand.NewPCG(21, uint64(cells))), cells, drift, draw}

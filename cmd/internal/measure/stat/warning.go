@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// A Warning names a doubt about the samples, and its cure. What and Cure are lower-case sentences
-// without a full stop, for people; their text may change. Code is for programs: a word like
+// A Warning names a doubt about the samples, and its cure. The texts What and Cure are lower-case
+// sentences without a full stop, for people; their text may change. Code is for programs: a word like
 // too-few-rounds that stays.
 type Warning struct {
 	Code string `json:"code"`
