@@ -85,6 +85,19 @@ const (
 	KeepSpecial                  // they are made anew. A device takes root. On Linux alone; by All alone
 )
 
+// String returns refuse, skip or keep.
+func (s Special) String() string {
+	switch s {
+	case RefuseSpecial:
+		return "refuse"
+	case SkipSpecial:
+		return "skip"
+	case KeepSpecial:
+		return "keep"
+	}
+	return fmt.Sprintf("Special(%d)", int(s))
+}
+
 // A Method is a way to copy a file's bytes.
 type Method int
 
