@@ -39,10 +39,13 @@ func (a Advice) Brief() Advice { return *a.brief }
 // Sentence returns the advice as one, in lower case and without a full stop.
 func (a Advice) Sentence() string {
 	_, rest := a.Lines()
+	if a.Rule != "" {
+		rest += "; " + a.Rule
+	}
 	return "use " + quote(a.Policy) + "; " + rest
 }
 
-// Lines returns the advice in two parts: the policy, and all else.
+// Lines returns the advice in two parts: the policy, and all else but the rule.
 func (a Advice) Lines() (policy, rest string) {
 	clauses := slices.DeleteFunc([]string{a.Costs, a.Loses, a.Nothing}, func(text string) bool { return text == "" })
 	return a.Policy.String(), strings.Join(clauses, "; ")
@@ -86,6 +89,9 @@ func Choose(groups []figure.Group) (a Advice, ok bool) {
 		chosen = durable
 	case bounded != nil && bounded.worst() <= max(dear, fastest.worst()):
 		chosen, rule = bounded, "chosen by rule: the cheapest here that bounds the loss in time"
+		if all.number(func(c candidate) bool { return boundsTime(c.policy) }) == 1 {
+			rule = "chosen by rule, not by figures: it alone bounds the loss in time here"
+		}
 	case bounded == nil && anyBoundsTime(groups):
 		return Advice{}, false
 	}
@@ -159,43 +165,61 @@ func (c *candidate) atAPace(price string) string {
 	if r.BoundBy > 0 {
 		rests = []string{fmt.Sprintf("measured at periods of %v", r.BoundBy)}
 	}
-	if r.Cost.HasInterval() && r.Cost.Low > 1 {
+	if n := r.Cost.N; n > 0 && n < figure.PacedRounds {
+		rests = append(rests, "in "+count(int64(n), "trial")+" alone")
+	}
+	if r.Cost.HasInterval() && r.Cost.Low > 1 || r.Cost.Bound > 1 {
 		text := price
 		if bounded {
 			text = "at most " + most
 		}
 		return "costs a writer " + text + " of " + c.base() + inBrackets(rests)
 	}
-	switch {
-	case bounded:
-		rests = append([]string{"at most " + most}, rests...)
-	case r.Cost.Ratio > 1:
-		return "costs a writer " + price + " of " + c.base() + inBrackets(rests)
-	default:
-		rests = append(rests, "too few trials to bound it")
+	if !bounded {
+		return "what it costs a writer beside " + c.base() + " is not known" + inBrackets(append(rests, "too few to bound it"))
 	}
-	return "no cost shown beside " + c.base() + inBrackets(rests)
+	return "no cost shown beside " + c.base() + inBrackets(append([]string{"at most " + most}, rests...))
 }
 
 func inBrackets(parts []string) string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return " (" + strings.Join(parts, ": ") + ")"
+	return " (" + strings.Join(parts, ", ") + ")"
 }
 
-// AtMost returns the text of the most that a row's policy may cost a writer, such as 1.04x. That is known where the row is of paced
-// trials that show no cost, or where a policy with a shorter period was measured for it.
+// AtMost returns the text of the most that a row's policy may cost a writer, such as 1.04x.
 func AtMost(r figure.Row) (text string, ok bool) {
-	c := r.Cost
-	if !c.HasInterval() || r.Period == nil || c.Low > 1 && r.BoundBy == 0 {
+	most, ok := r.AtMost()
+	if !ok {
 		return "", false
 	}
-	most := max(1, c.High)
 	if most < 2 { // two digits behind the point, never too few
 		most = math.Ceil(100*most-1e-9) / 100
 	}
 	return factor(most, most) + "x", true
+}
+
+// CostNotKnown is the text of a cost that too few trials at a pace tell.
+const CostNotKnown = "not known"
+
+// Cost returns the text of a row's cost: 14x, or ≤1.04x where only the most that it may be is known.
+func Cost(r figure.Row) string {
+	if most, ok := AtMost(r); ok {
+		return "≤" + most
+	}
+	if r.Unknown() {
+		return CostNotKnown
+	}
+	return Ratio(r.Cost.Comparison)
+}
+
+// CostInterval returns the text of the interval of a row's cost. A cost of which the most is known has none: that is its end.
+func CostInterval(r figure.Row) string {
+	if _, ok := r.AtMost(); ok {
+		return ""
+	}
+	return Interval(r.Cost.Comparison)
 }
 
 // gather returns the policies that every burst group holds, in the first one's order, and
@@ -247,6 +271,16 @@ func (all candidates) cheapest(is func(candidate) bool) *candidate {
 		}
 	}
 	return best
+}
+
+// number returns how many candidates are of a kind.
+func (all candidates) number(is func(candidate) bool) (n int) {
+	for _, c := range all {
+		if is(c) {
+			n++
+		}
+	}
+	return n
 }
 
 // overall returns the geometric mean of the candidate's costs. So a policy that is ten

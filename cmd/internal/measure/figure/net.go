@@ -114,6 +114,9 @@ func withHarness(harness Summary, compare func(more float64) stat.Comparison) Co
 // with takes the interval of the same ratio into it, with the harness at another end. It has none if the
 // other has none: the harness may be all there is.
 func (c Comparison) with(other stat.Comparison) Comparison {
+	if c.Most = max(c.Most, other.Most); c.HasInterval() || other.Most == 0 {
+		c.Most = 0
+	}
 	switch {
 	case c.Bound > 0 && other.Bound > 0 && c.Verdict == other.Verdict: // the nearer to 1
 		if c.Verdict == stat.Slower {

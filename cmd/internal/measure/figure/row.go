@@ -63,6 +63,28 @@ type Row struct {
 	Steadiness *Steadiness        `json:"steadiness,omitempty"`
 }
 
+// AtMost returns the most that a policy may cost a writer, against the same buffer without a sync. That is known, and no more, where
+// trials at a pace show no cost, or where a policy with a shorter period was measured for it. It is 1 at the least: the policy
+// does all that its control does, and more.
+func (r Row) AtMost() (most float64, ok bool) {
+	c := r.Cost
+	switch isMore := c.Low > 1 || c.Bound > 1; {
+	case !r.besideControl() || isMore && r.BoundBy == 0:
+		return 0, false
+	case c.HasInterval():
+		return max(1, c.High), true
+	}
+	return max(1, c.Most), c.Most > 0
+}
+
+// Unknown reports whether too few trials at a pace were run to say anything of what a policy costs.
+func (r Row) Unknown() bool {
+	return r.besideControl() && !r.Cost.HasInterval() && r.Cost.Bound == 0 && r.Cost.Most == 0
+}
+
+// besideControl reports whether the cost is that of trials at a pace, against a control.
+func (r Row) besideControl() bool { return r.Cell.Every > 0 && !r.Control }
+
 // Stages are the parts of a trial's elapsed time. The median of each is taken
 // alone, so they need not add up.
 type Stages struct {

@@ -238,13 +238,10 @@ func (s sheet) briefCost(g figure.Group, p holdfast.Policy) (text, marks string)
 		like := other.Load
 		like.Paced, like.Rate = g.Paced, g.Rate
 		if r, ok := find(other); ok && other.Paced && like == g.Load && r.Period.Judged() && !r.Control {
-			if most, bounded := advise.AtMost(r); bounded {
-				return "≤" + most, byPace
+			if _, bounded := r.AtMost(); bounded || r.Unknown() {
+				return advise.Cost(r), byPace
 			}
-			if r.Cost.Ratio < 1 { // it does strictly more than what it is set against
-				return none, ""
-			}
-			return advise.Ratio(r.Cost.Comparison), byPace + markOf(r)
+			return advise.Cost(r), byPace + markOf(r)
 		}
 	}
 	return advise.Ratio(row.Cost.Comparison), tooShort

@@ -95,6 +95,8 @@ type Plan struct {
 	// Width is the half-width of the intervals of all ratios at which the run ends: 0.05 is ±5 %. 0 is
 	// a run of just so many rounds.
 	Width float64 `json:"width,omitempty"`
+	// Words says that a ratio need not be known so well where the word for it is decided.
+	Words bool `json:"words,omitempty"`
 	// MostRounds bounds the rounds of a run with a Width, by the bytes that it may write;
 	// 0 is no bound.
 	MostRounds int `json:"most_rounds,omitempty"`
@@ -343,7 +345,7 @@ type End struct {
 	Elapsed time.Duration `json:"elapsed_ns"`       // since the start or the last resumption, with checks and pauses
 
 	// Width is the half-width of the widest interval of all ratios at the end,
-	// where the plan has a Width; 0 is not known.
+	// where the plan has a Width, without those whose words are decided; 0 is not known, or none.
 	Width float64 `json:"width,omitempty"`
 
 	// ClockJump is how far the time of day went ahead of the monotonic clock, which times all. The

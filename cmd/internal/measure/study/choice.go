@@ -21,6 +21,7 @@ type Preset struct {
 	Budget time.Duration // for all, calibration included
 	Rounds int
 	Width  float64 // at which the run ends, see result.Plan; 0 runs just the rounds
+	Words  bool    // it also ends where words are decided
 	Full   bool    // the larger matrix
 }
 
@@ -35,12 +36,12 @@ const (
 // Quick is the shortest preset: just as many rounds as it takes to prove a factor of two among
 // the usual policies, and paced trials enough to advise what the default run does. The others begin with the rounds that they say,
 // or with fewer, down to ten, on a slow disk. They go on until every ratio is known to
-// the width of [stat.Band] or the time is up.
+// their width, or the time is up.
 func Quick() Preset { return Preset{Name: PresetQuick, Budget: 15 * time.Second, Rounds: 12} }
 
-// Default is the preset of a run that names none.
+// Default is the preset of a run that names none. It ends as soon as each word of its answer is decided.
 func Default() Preset {
-	return Preset{Name: PresetDefault, Budget: 45 * time.Second, Rounds: 15, Width: stat.Band}
+	return Preset{Name: PresetDefault, Budget: 45 * time.Second, Rounds: 15, Width: 0.10, Words: true}
 }
 
 // Full is the preset with the larger matrix.
@@ -153,6 +154,10 @@ func (c Choice) WidthToReach() float64 {
 	}
 	return c.Preset.Width
 }
+
+// EndsByWords reports whether the run ends where words are decided, and its ratios are known less well. A width that was asked for
+// is reached.
+func (c Choice) EndsByWords() bool { return c.WidthToReach() > 0 && c.Width == 0 && c.Preset.Words }
 
 // The settings that a study may take, by the names of their flags.
 const (
