@@ -165,8 +165,8 @@ func (c *candidate) atAPace(price string) string {
 	if r.BoundBy > 0 {
 		rests = []string{fmt.Sprintf("measured at periods of %v", r.BoundBy)}
 	}
-	if n := r.Cost.N; n > 0 && n < figure.PacedRounds {
-		rests = append(rests, "in "+count(int64(n), "trial")+" alone")
+	if n := r.Cost.N; n < figure.PacedRounds || r.Unknown() {
+		rests = append(rests, "in "+count(int64(n), "trial"))
 	}
 	if r.Cost.HasInterval() && r.Cost.Low > 1 || r.Cost.Bound > 1 {
 		text := price
@@ -176,7 +176,11 @@ func (c *candidate) atAPace(price string) string {
 		return "costs a writer " + text + " of " + c.base() + inBrackets(rests)
 	}
 	if !bounded {
-		return "what it costs a writer beside " + c.base() + " is not known" + inBrackets(append(rests, "too few to bound it"))
+		why := "too far apart to bound it"
+		if r.Cost.N < figure.PacedRounds {
+			why = "too few to bound it"
+		}
+		return "what it costs a writer beside " + c.base() + " is not known" + inBrackets(append(rests, why))
 	}
 	return "no cost shown beside " + c.base() + inBrackets(append([]string{"at most " + most}, rests...))
 }
@@ -211,12 +215,16 @@ func Cost(r figure.Row) string {
 	if r.Unknown() {
 		return CostNotKnown
 	}
-	return Ratio(r.Cost.Comparison)
+	if !(r.Cost.Ratio > 0) {
+		return Ratio(r.Cost.Comparison)
+	}
+	times := r.Times()
+	return factor(times, times) + "x"
 }
 
 // CostInterval returns the text of the interval of a row's cost. A cost of which the most is known has none: that is its end.
 func CostInterval(r figure.Row) string {
-	if _, ok := r.AtMost(); ok {
+	if _, ok := r.AtMost(); ok || r.Unknown() {
 		return ""
 	}
 	return Interval(r.Cost.Comparison)

@@ -115,13 +115,15 @@ func TestChooseTakesPeriodsFromPacedTrials(t *testing.T) {
 	says(0.97, 1.01, 1.032, 100*time.Millisecond, "no cost shown beside "+of+" (at most 1.04x, measured at periods of 100ms)")
 	says(1.05, 1.1, 1.18, 100*time.Millisecond, "costs a writer at most 1.18x of "+of+" (measured at periods of 100ms)")
 	says(1.05, 1.1, 1.18, 0, "costs a writer 1.10x (1.05-1.18) of "+of)
-	says(0, 0.9, 0, 100*time.Millisecond, "what it costs a writer beside "+of+" is not known (measured at periods of 100ms, too few to bound it)")
-	says(0, 1.1, 0, 0, "what it costs a writer beside "+of+" is not known (too few to bound it)")
+	says(0.5, 1.1, 25, 100*time.Millisecond, "what it costs a writer beside "+of+" is not known (measured at periods of 100ms, in 10 trials, too far apart to bound it)")
+	r.Cost.N = 2
+	says(0, 0.9, 0, 100*time.Millisecond, "what it costs a writer beside "+of+" is not known (measured at periods of 100ms, in 2 trials, too few to bound it)")
+	says(0, 1.1, 0, 0, "what it costs a writer beside "+of+" is not known (in 2 trials, too few to bound it)")
 	if text := advise.Cost(*r); text != advise.CostNotKnown {
 		t.Errorf("the cost of too few trials is %s", text)
 	}
-	r.Cost.N, r.Cost.Most = 4, 1.16
-	says(0, 1.1, 0, 100*time.Millisecond, "no cost shown beside "+of+" (at most 1.16x, measured at periods of 100ms, in 4 trials alone)")
+	r.Cost.N, r.Cost.Most = 4, 1.16 // by Student
+	says(0, 1.1, 0, 100*time.Millisecond, "no cost shown beside "+of+" (at most 1.16x, measured at periods of 100ms, in 4 trials)")
 	if text := advise.Cost(*r); text != "≤1.16x" {
 		t.Errorf("the cost of four trials is %s", text)
 	}

@@ -232,7 +232,7 @@ func (s sheet) briefCost(g figure.Group, p holdfast.Policy) (text, marks string)
 		return none, ""
 	}
 	if row.Period.Judged() {
-		return advise.Ratio(row.Cost.Comparison), markOf(row)
+		return advise.Cost(row), markOf(row)
 	}
 	for _, other := range s.Groups {
 		like := other.Load
@@ -244,7 +244,7 @@ func (s sheet) briefCost(g figure.Group, p holdfast.Policy) (text, marks string)
 			return advise.Cost(r), byPace + markOf(r)
 		}
 	}
-	return advise.Ratio(row.Cost.Comparison), tooShort
+	return advise.Cost(row), tooShort
 }
 
 func markOf(r figure.Row) string {

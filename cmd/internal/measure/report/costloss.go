@@ -39,7 +39,7 @@ func (s sheet) costAgainstLoss(need needs) []page.Section {
 				row.Band, band = "a power cut takes "+loses, loses
 			}
 			row.Limit = need.limit(i, policies)
-			point := chart.Point{Value: p.Cost.Ratio, Low: p.Cost.Low, High: p.Cost.High, Key: p.Cell.Name}
+			point := chart.Point{Value: p.Times(), Low: p.Cost.Low, High: p.Cost.High, Key: p.Cell.Name}
 			if most, ok := p.AtMost(); ok {
 				point.Value, point.Low, point.High, point.AtMost = most, 1, most, true
 			}
