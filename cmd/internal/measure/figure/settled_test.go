@@ -132,5 +132,5 @@ func TestDecidedEndsWhereTheAnswerIsPlain(t *testing.T) {
 		return run
 	}
 	check("a period that costs 2 % at most", paced(20), true)
-	check("a period that may cost 60 %", paced(500), false)
+	check("a period that may cost 29 %", paced(500), false)
 }
