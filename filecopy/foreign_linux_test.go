@@ -161,8 +161,8 @@ func TestACopyOverACopyIsNotRefused(t *testing.T) {
 	}
 }
 
-// What a mount refuses that holds no bytes is left out, and said: only what was asked for is an
-// error, and that only if the effort is Strict.
+// If a mount refuses an attribute, it is left out and reported. That is an error only if the attribute
+// was asked for and the effort is Strict.
 func TestAMountThatRefusesWhatHoldsNoBytesGetsThem(t *testing.T) {
 	plain, archive, best := Options{}, Options{Archive: true}, Options{Archive: true, Effort: holdfast.Best}
 	closed := holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncClose}}

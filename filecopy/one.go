@@ -116,8 +116,8 @@ func (c *copier) copyTo(ctx context.Context, r *Result) error {
 	return nil
 }
 
-// goesOn reports whether a copy whose directory could not be synced is no failure, and notes that in
-// the result.
+// goesOn reports whether a copy counts as a success although its directory could not be synced, and
+// notes that in the result.
 func (o *Options) goesOn(r *Result, err error) bool {
 	if refused := (*durable.RefusedError)(nil); o.Effort != holdfast.Best || !errors.As(err, &refused) {
 		return false

@@ -49,10 +49,9 @@ type Pending struct {
 // in any order and at any pace. Nothing is at path before [Pending.Commit], and nothing ever
 // if the program ends before.
 //
-// What [Replace] says of permissions, owners, attributes and links holds: the old file's are
-// kept, and those of a new file are Options.Perm before umask. A Set discards at Close what
-// is not committed. A path that is not there or not permitted is a *fs.PathError, all other
-// errors of a Pending are an [Error].
+// Permissions, owners, attributes and links are as for [Replace]: the old file's are kept, and a new
+// file gets Options.Perm before umask. Close of the Set discards a file that is not committed. A path
+// that is not there or not permitted is a *fs.PathError, all other errors of a Pending are an [Error].
 func (f *Set) Pending(path string) (*Pending, error) { return f.pending(path, nil) }
 
 func (f *Set) pending(path string, b *Batch) (*Pending, error) {

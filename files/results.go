@@ -329,7 +329,7 @@ func (r Result) MarshalJSON() ([]byte, error) {
 	}{r.Path, r.Bytes, r.Elapsed.Nanoseconds(), r.Attempts, r.Outcome, r.Durable(), r.NoJournal, r.Stripped, r.InPlace, r.NameUnsynced, text})
 }
 
-// An Error says what failed, for what file, and where. Ask errors.Is for the cause:
+// An Error names the operation that failed, the file, and the place in it. Ask errors.Is for the cause:
 // os.IsNotExist and its like know only the errors of package os.
 type Error struct {
 	Path     string

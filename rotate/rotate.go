@@ -174,8 +174,8 @@ func (f *File) Write(p []byte) (n int, err error) {
 	}
 }
 
-// mayTurn reports whether the file may be exchanged behind p, which is so many bytes behind the
-// file's turn.
+// mayTurn reports whether the file may be exchanged after p, if it has `behind` bytes more than it
+// should have.
 func (f *File) mayTurn(p []byte, behind int64) bool {
 	return f.options.Records || len(p) > 0 && p[len(p)-1] == '\n' || behind >= longestLine
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
-// A Disk is this machine's, but for what is below Root.
+// A Disk is this machine's disk, except for paths below Root.
 type Disk struct {
 	sys.Disk
 	Root  string // an absolute path without links

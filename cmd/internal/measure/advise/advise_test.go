@@ -165,8 +165,8 @@ func TestChooseNeedsTwoPolicies(t *testing.T) {
 
 var number = regexp.MustCompile(`[0-9.,]+k?x`)
 
-// TestAdviceCitesOnlyWhatItWasGiven chooses from random figures and looks every
-// number of the sentence up in them, and every policy's loss in its Loss.
+// TestAdviceCitesOnlyWhatItWasGiven chooses from random figures. It looks up every number of the
+// sentence in the figures, and every loss in the policy's Loss.
 func TestAdviceCitesOnlyWhatItWasGiven(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	all := []holdfast.Policy{holdfast.Unbuffered(), never, periodic, group, each}
@@ -204,8 +204,8 @@ func TestAdviceCitesOnlyWhatItWasGiven(t *testing.T) {
 	}
 }
 
-// TestGroupCommitIsNotBeatenByAHair plants what one writer's noise does: a sync of
-// its own seems a little cheaper there, and is thirty times dearer for 64.
+// TestGroupCommitIsNotBeatenByAHair plants the noise of one writer: sync=each seems a little cheaper
+// there, and costs thirty times as much with 64 writers.
 func TestGroupCommitIsNotBeatenByAHair(t *testing.T) {
 	order := []holdfast.Policy{never, periodic, group, each}
 	a, ok := advise.Choose([]figure.Group{

@@ -11,9 +11,9 @@ import (
 // interval.
 const PacedRounds = 6
 
-// Settled is the stop rule of a run. It reports whether every ratio that [Of] will have is
-// known to ± width, and that of a cell and its twin too. Paced cells need PacedRounds. It also returns the widest
-// half-width, or 0 if there are too few rounds to know it.
+// Settled is the stop rule of a run. It reports whether every ratio of [Of] is known to ± width, the ratio of
+// each cell and its twin included. Paced cells need PacedRounds. It also returns the widest half-width, or 0 if
+// there are too few rounds to know it.
 func Settled(run result.Run, width float64) (widest float64, ok bool) {
 	var loads []Load
 	groups := map[Load][][]float64{}

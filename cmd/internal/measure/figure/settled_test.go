@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/stat"
 )
 
-// TestSettledLooksAtWhatIsShown: at the ratios of each load, and at the twins, but
-// neither across loads nor at the cell that writes nothing.
+// TestSettledLooksAtWhatIsShown: at the ratios of each load and at the twins, but not across loads and
+// not at the empty cell.
 func TestSettledLooksAtWhatIsShown(t *testing.T) {
 	wild := []int{1000, 9000, 2000, 8000, 3000, 7000, 4000, 6000, 1500, 8500, 2500, 7500}
 	calm := steps(1000, len(wild))
@@ -41,7 +41,7 @@ func TestSettledLooksAtWhatIsShown(t *testing.T) {
 	}
 	check("a wild cell that is far slower", with(plant{cell: cell("c"), ms: farSlower}), true)
 
-	// A paced cell has no say in the widths, but it must have had its trials.
+	// A paced cell does not count for the width, but it must have had its trials.
 	paced := cell("paced")
 	paced.Every = 2
 	for rounds, want := range map[int]bool{figure.PacedRounds - 1: false, figure.PacedRounds: true} {

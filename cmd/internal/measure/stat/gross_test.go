@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestStudentQuantiles are those of the usual tables.
+// TestStudentQuantiles compares with the usual tables.
 func TestStudentQuantiles(t *testing.T) {
 	for _, one := range []struct {
 		freedom int
@@ -18,7 +18,7 @@ func TestStudentQuantiles(t *testing.T) {
 	}
 }
 
-// TestGrossDifferencesNeedFewRounds: nine cells, and fewer rounds than their intervals take.
+// TestGrossDifferencesNeedFewRounds: nine cells, and fewer rounds than their intervals need.
 func TestGrossDifferencesNeedFewRounds(t *testing.T) {
 	r := rand.New(rand.NewPCG(39, 39))
 	group := func(rounds int, factors ...float64) (cells [][]float64) {
@@ -55,8 +55,8 @@ func TestGrossDifferencesNeedFewRounds(t *testing.T) {
 	}
 }
 
-// TestGrossWordsAreNotFalse: cells of a machine on which a round in ten takes up to thirty times as long. The heavy tail
-// is the worst case of an interval that takes rounds for normal.
+// TestGrossWordsAreNotFalse: a machine on which one round in ten takes up to thirty times as long. A heavy tail is the
+// worst case for an interval that assumes normal rounds.
 func TestGrossWordsAreNotFalse(t *testing.T) {
 	r := rand.New(rand.NewPCG(40, 40))
 	for _, rounds := range []int{3, 5, 9} {

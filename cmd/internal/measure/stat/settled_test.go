@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// jittered returns n costs that rise and fall around level by a part. A ratio to steady
-// costs then has an interval of about ± that part.
+// jittered returns n costs that vary around level by the given part. A ratio to steady costs then has
+// an interval of about ± that part.
 func jittered(n int, level, part float64) []float64 {
 	x := make([]float64, n)
 	for i := range x {
@@ -33,8 +33,8 @@ func TestSettled(t *testing.T) {
 	check([][][]float64{{noisier, calm, noisy}}, 0.0301, 0.06, false)
 	check([][][]float64{{calm, noisy}, {calm, noisier}}, 0.0301, 0.06, false)
 	check([][][]float64{{calm, noisier}, {calm, noisy}}, 0.0601, 0.06, true)
-	// It is the fastest that a cell is compared with: noisier against noisy, which
-	// share their jitter, would be ±3 %.
+	// A cell is compared with the fastest: noisier against noisy, which share their jitter, would be ±3
+	// %.
 	check([][][]float64{{noisy, calm, noisier}}, 0.0301, 0.06, false)
 
 	short := func(n int) [][][]float64 { return [][][]float64{{calm[:n], calm[:n]}} }
@@ -50,8 +50,8 @@ func TestSettled(t *testing.T) {
 	check(nil, 1, 0, false)
 }
 
-// However large a difference is, the rule's answer is that for no difference:
-// when to end does not depend on what is found.
+// The rule's answer does not depend on the size of a difference: when a run ends does not depend on its
+// result.
 func TestSettledSeesWidthsOnly(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 9))
 	for range 200 {
