@@ -124,7 +124,7 @@ func counter(step string) string {
 	return "n=$(cat f 2>/dev/null || echo 0); while :; do n=$((n+1)); " + step + "; echo ack $n; done"
 }
 
-const count = "if [ -e f ]; then seq $(cat f); fi"
+const count = "if [ -s f ]; then seq $(cat f); fi"
 
 // appended is a script that keeps a line a record. A line of eight bytes lies in one page: a kill can tear no write of it.
 func appended(step string) string {

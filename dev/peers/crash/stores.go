@@ -49,7 +49,7 @@ func state(write func(name string, content []byte) error, read func(name string)
 			put: func(n uint64) error { return write("f", text(n)) },
 			read: func(do func(uint64)) (last uint64, err error) {
 				content, err := read("f")
-				if errors.Is(err, fs.ErrNotExist) {
+				if errors.Is(err, fs.ErrNotExist) || err == nil && len(content) == 0 {
 					return 0, nil
 				}
 				if err == nil {
