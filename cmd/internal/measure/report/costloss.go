@@ -31,9 +31,6 @@ func (s sheet) costAgainstLoss(need needs) []page.Section {
 		}
 		cheapest, band := math.Inf(1), ""
 		for i, p := range policies {
-			if p.Paced && p.Cell.Writers != g.Writers {
-				continue // the need does not concern this load
-			}
 			row := chart.Row{Label: advise.Name(p.Cell.Policy), Marked: s.advises(p.Row)}
 			if row.Marked {
 				row.Label += "  ◀ advised"
@@ -42,7 +39,10 @@ func (s sheet) costAgainstLoss(need needs) []page.Section {
 				row.Band, band = "a power cut takes "+loses, loses
 			}
 			row.Limit = need.limit(i, policies)
-			point := chart.Point{Value: p.Cost.Ratio, Low: p.Cost.Low, High: p.Cost.High, Key: p.Cell.Name}
+			point := chart.Point{Value: p.Times(), Low: p.Cost.Low, High: p.Cost.High, Key: p.Cell.Name}
+			if most, ok := p.AtMost(); ok {
+				point.Value, point.Low, point.High, point.AtMost = most, 1, most, true
+			}
 			if p.Paced {
 				point.Series = 1
 			}
