@@ -120,7 +120,10 @@ func (b *Batch) Add(file *os.File) error {
 func (b *Batch) sync(file *os.File, r *record) error {
 	if runtime.GOOS != "linux" { // there Disk.Sync takes no descriptor of another
 		b.set.whole.syncs.Add(1)
-		b.synced(r, file.Sync())
+		end := b.set.watchSync(r.path)
+		err := file.Sync()
+		end()
+		b.synced(r, err)
 		return nil
 	}
 	raw, err := file.SyscallConn()
@@ -137,6 +140,7 @@ func (b *Batch) sync(file *os.File, r *record) error {
 		err := raw.Control(func(fd uintptr) {
 			begun <- nil
 			b.set.whole.syncs.Add(1)
+			defer b.set.watchSync(r.path)()
 			failed = sys.Disk{}.Sync(int(fd))
 		})
 		if err != nil {
