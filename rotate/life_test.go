@@ -610,13 +610,17 @@ func TestOpenRefusesWhatItCannotKeep(t *testing.T) {
 }
 
 func FuzzTimeOfDay(f *testing.F) {
-	for _, text := range []string{"00:00", "23:59", "24:00", "9:30", "09:3", "-1:00", "+1:00", "09:30:00", ""} {
+	for _, text := range []string{"00:00", "23:59", "*:07", "*:7", "*:60", "**:00", "24:00", "9:30", "09:3", "-1:00", "+1:00", "09:30:00", ""} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		minutes, err := timeOfDay(text)
-		if again := fmt.Sprintf("%02d:%02d", minutes/60, minutes%60); err == nil && (again != text || minutes < 0 || minutes >= 24*60) {
-			t.Errorf("%q is %d, %s", text, minutes, again)
+		hour, minute, err := timeOfDay(text)
+		again := fmt.Sprintf("%02d:%02d", hour, minute)
+		if hour == eachHour {
+			again = fmt.Sprintf("*:%02d", minute)
+		}
+		if err == nil && (again != text || hour < eachHour || hour >= 24 || minute < 0 || minute >= 60) {
+			t.Errorf("%q is %d, %d", text, hour, minute)
 		}
 	})
 }
