@@ -604,7 +604,7 @@ func TestOpenRefusesWhatItCannotKeep(t *testing.T) {
 	for _, suffix := range []string{"", ".", "zst", ".zstd", ".gz", ".p/", "..z", ".\x00"} {
 		check(path, Options{Compress: true, Compressor: Compressor{Suffix: suffix, New: none}}, "use a dot and one to three letters or digits, such as .zst")
 	}
-	check(filepath.Join(dir, "none", "app.log"), Options{}, "no such file or directory; make it first")
+	check(filepath.Join(dir, "none", "app.log"), Options{}, "no such file or directory")
 	check(dir, Options{}, "")
 	check(filepath.Join(dir, strings.Repeat("x", 230)), Options{}, "too long for those of its backups; use one of at most 222 bytes")
 }

@@ -44,10 +44,18 @@ type place struct {
 func findPlace(d disk, names *durable.NameSyncs, path string, o *Options) (p place, err error) {
 	p = place{disk: d, names: names, path: path}
 	var to string
-	err = sys.Uninterrupted(func() (err error) {
+	resolve := func() (err error) {
 		to, err = d.Resolve(path)
 		return err
-	})
+	}
+	if err = sys.Uninterrupted(resolve); errors.Is(err, fs.ErrNotExist) && o.DirPerm != 0 {
+		if err = p.makeDir(filepath.Dir(path), o); err == nil {
+			err = sys.Uninterrupted(resolve)
+		}
+	}
+	if err == nil && sys.IsDescriptor(path) {
+		err = errors.New("it names a file that is open already, which can't be rotated; use a holdfast.Writer on it, or name a path")
+	}
 	if err != nil {
 		return p, err
 	}

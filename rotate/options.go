@@ -26,11 +26,11 @@ type Options struct {
 	// line that goes on for 1 MiB or 1 min after the rotation was due is divided.
 	Records bool
 
-	// RotationInterval rotates at multiples of the interval since 1970 (UTC, see LocalTime), at least 1s: 1h is
-	// each full hour. RotateAt rotates at times of day, such as "00:00", in [time.Local]; "*:15" is
-	// each hour at 15 minutes. A time that the clock skips when it is set forward comes later that day by the same amount, and a
-	// time that comes twice counts once. A time that passed while no process had the log open
-	// counts at Open. An empty file is not rotated.
+	// RotationInterval rotates at multiples of the interval since 1970 (UTC, see LocalTime), at least
+	// 1s: 1h is each full hour. RotateAt rotates at times of day, such as "00:00", in [time.Local];
+	// "*:15" is each hour at 15 minutes. A time of day that the clock skips when it is set forward
+	// comes later that day by the same amount, and one that comes twice counts once. A time that passed
+	// while no process had the log open counts at Open. An empty file is not rotated.
 	RotationInterval time.Duration
 	RotateAt         []string
 
@@ -88,8 +88,9 @@ type Options struct {
 	TimeFormat string
 
 	// Perm is the permissions of the first file, before umask; 0 is 0666. With SetPerm, Open gives
-	// them to a file that exists, too, and without umask. A new file gets the permissions and the access control list of the file before it, and its owner and group if the
-	// system permits it. No user may use the new file who could not use the one before.
+	// them to a file that exists, too, and without umask. A new file gets the permissions and the access
+	// control list of the file before it, and its owner and group if the system permits it. No user may
+	// use the new file who could not use the one before.
 	Perm    fs.FileMode
 	SetPerm bool
 
@@ -179,6 +180,17 @@ func (o Options) validate() error {
 // limits reports whether backups are to be removed.
 func (o *Options) limits() bool { return o.MaxBackups > 0 || o.MaxAge > 0 || o.MaxTotal > 0 }
 
+// nextMinute returns the next time at which the local clock shows a minute. It looks at each,
+// because the clock may be set by half an hour before.
+func nextMinute(after time.Time, minute int) time.Time {
+	l := after.Local()
+	for at := l.Add(-time.Duration(l.Second())*time.Second - time.Duration(l.Nanosecond())); ; at = at.Add(time.Minute) {
+		if at.After(after) && at.Minute() == minute {
+			return at
+		}
+	}
+}
+
 // eachHour is the hour of a time such as *:30.
 const eachHour = -1
 
@@ -265,9 +277,7 @@ func (o Options) due(after time.Time) (first time.Time) {
 	for _, text := range o.RotateAt {
 		hour, minute, _ := timeOfDay(text) // Open has checked it
 		if hour == eachHour {
-			for hours := range 3 {
-				earlier(time.Date(year, month, day, after.Local().Hour()+hours, minute, 0, 0, time.Local))
-			}
+			earlier(nextMinute(after, minute))
 			continue
 		}
 		for days := range 3 { // a day may lack a time of day, when the clock is set forward

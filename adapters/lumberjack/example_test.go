@@ -12,9 +12,10 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/adapters/lumberjack"
+	"github.com/holdfast-go/holdfast/rotate"
 )
 
-// The standard library's log, with one import changed and one field more.
+// The fields are lumberjack's, so a program changes one import. Policy and OnError are new.
 func Example() {
 	dir, err := os.MkdirTemp("", "lumberjack")
 	if err != nil {
@@ -23,19 +24,22 @@ func Example() {
 	defer os.RemoveAll(dir)
 
 	out := &lumberjack.Logger{
-		Filename: filepath.Join(dir, "app.log"), MaxSize: 100, MaxBackups: 7, MaxAge: 28, Compress: true,
-		Policy: holdfast.Periodic(time.Second), // a power cut takes the last second and the sync in flight
+		Filename: filepath.Join(dir, "app.log"), MaxSize: 100, MaxBackups: 7, Compress: true,
+		Policy:  holdfast.Periodic(time.Second), // a power cut takes the last second and the sync in flight
+		OnError: func(err *rotate.Error) { fmt.Fprintln(os.Stderr, err) },
 	}
 	logger := log.New(out, "", 0)
 	logger.Print("started")
-	if err := out.Close(); err != nil { // before os.Exit and log.Fatal too
+	if err := out.Close(); err != nil { // else the last second is lost
 		log.Fatal(err)
 	}
 	text, err := os.ReadFile(out.Filename)
-	fmt.Printf("%s %v\n", text, err)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Print(string(text))
 	// Output:
 	// started
-	//  <nil>
 }
 
 // A server with pluggable outputs, such as Caddy, asks each for an io.WriteCloser. Its configuration has the fields.
