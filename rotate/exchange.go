@@ -172,10 +172,9 @@ func (f *File) renameLocked(old *logFile) (*logFile, error) {
 		l, err = openFile(f.disk, f.names, f.path, 0, &old.like, &f.options)
 	}
 	if err != nil {
-		// If this fails too, the path has no file: then the next try makes one. Another process of a
-		// shared log may make one at any time.
-		if _, missing := f.disk.Stat(old.dir, old.base); errors.Is(missing, fs.ErrNotExist) && !f.options.Shared {
-			err = errors.Join(err, f.disk.Rename(old.dir, name, old.base))
+		// If this fails too, the path has no file: then the next try makes one.
+		if _, missing := f.disk.Stat(old.dir, old.base); errors.Is(missing, fs.ErrNotExist) {
+			err = errors.Join(err, f.renameBack(old, name))
 		}
 		return nil, err
 	}

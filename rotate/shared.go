@@ -83,12 +83,21 @@ func (l *logFile) leaveLocked() {
 }
 
 // follow opens the log's path for the same Writer. As at a rotation, the bytes in the old file are
-// durable before the new one gets any, if the policy syncs. The caller holds syncing.
+// durable before the new one gets any, if the policy syncs, and as in reopenLocked its new name is,
+// or the log does not leave it. The caller holds syncing.
 func (l *logFile) follow() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.options.Policy.Sync.Mode != holdfast.SyncNever && l.spoilt == nil {
-		l.spoilt = l.settle()
+	syncs := l.options.Policy.Sync.Mode != holdfast.SyncNever
+	if syncs && l.spoilt == nil {
+		if l.spoilt = l.disk.Datasync(l.fd); l.spoilt != nil && l.dirUnsynced { // without a journal the name may be lost too
+			l.names.Fail(l.key)
+		}
+	}
+	if (syncs || !l.dirUnsynced) && !l.isRemoved() {
+		if err := l.syncDir(l.since); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 	}
 	like, err := accessOf(l.disk, l.fd)
 	if err != nil {
@@ -109,27 +118,24 @@ func (l *logFile) follow() error {
 	return nil
 }
 
-// settle makes the file and its name durable, before the log leaves it. A file whose directory was
-// removed has none.
-func (l *logFile) settle() error {
-	err := l.disk.Datasync(l.fd)
-	if err != nil && l.dirUnsynced { // without a journal the name may be lost too
-		l.names.Fail(l.key)
-	}
-	if err == nil && l.dirUnsynced {
-		if err = l.syncDir(l.since); errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
-	}
-	return err
-}
-
 // followedSince reports whether the log has followed another process at a time or later. The
 // rotation that was due then is done.
 func (l *logFile) followedSince(due time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return !l.followed.IsZero() && !l.followed.Before(due)
+}
+
+// renameBack gives the log's file its name back. Another process of a shared log may make a new file
+// at any time, which stays.
+func (f *File) renameBack(l *logFile, name sys.Name) error {
+	type renamer interface {
+		RenameNew(dir int, from, to sys.Name) error
+	}
+	if d, ok := f.disk.(renamer); ok && f.options.Shared {
+		return d.RenameNew(l.dir, name, l.base)
+	}
+	return f.disk.Rename(l.dir, name, l.base)
 }
 
 // mine reports whether this process may replace or remove a partial compression: in a shared log,
