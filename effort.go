@@ -2,16 +2,16 @@ package holdfast
 
 import "fmt"
 
-// An Effort says what a call does where the file system refuses a part of what was asked for: exFAT
-// has no owners, some servers sync no directories, a container's single mounted file can't be
-// replaced by a rename.
+// An Effort decides what a call does if the file system refuses a part of the work: exFAT has no
+// owners, some servers sync no directories, a container's single mounted file can't be replaced by a
+// rename.
 type Effort int
 
 const (
-	// Strict makes it an error. It is the default.
+	// Strict makes such a refusal an error. It is the default.
 	Strict Effort = iota
 
-	// Best goes on with what the file system permits, and reports what was left out. Bytes are
+	// Best continues with the parts that the file system permits, and reports the others. Bytes are
 	// never left out.
 	Best
 )

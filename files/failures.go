@@ -7,10 +7,10 @@ import (
 	"github.com/holdfast-go/holdfast/internal/errjoin"
 )
 
-// OnError has report called once for each failure of what was appended, also for those that no
-// call returns because none is made any more. Failed writes to a path are one failure until one
-// works; what Close could not write is another. The failures of [Set.WriteFile] and [Set.WriteAll]
-// are in their results alone.
+// OnError has report called once for each failed write or sync of appended data, even if no later call
+// would return the error. Failed writes to a path are one failure until one works; bytes that Close
+// could not write are another. The failures of [Set.WriteFile] and [Set.WriteAll] are in their results
+// alone.
 //
 // The calls are made in a goroutine of their own, one at a time, without a lock. So report may
 // call the Set, Close too. Close does not wait for it. Call OnError before the first Append.

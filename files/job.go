@@ -34,7 +34,7 @@ type job struct {
 	mode   Mode
 	file   *os.File // the caller's, or nil
 	ticket keyed.Ticket
-	later  *replacement // what it leaves for its batch to do, if it leaves a rename
+	later  *replacement // the rename that it leaves to its batch, if any
 	result *record
 	next   *job   // in its batch
 	memory []byte // of the name, and of the next file's
@@ -47,7 +47,7 @@ type fileWriter struct {
 	era   int64
 	part  *part // of the batch; nil for a Write
 
-	own       job // what a Write writes
+	own       job // the job of a Write
 	ownResult record
 
 	// Of the file under way:

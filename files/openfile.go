@@ -19,7 +19,8 @@ import (
 )
 
 // openFiles opens and closes the files of streams. There may be fewer descriptors than streams: an idle
-// one is closed to make room. streams.mu guards it, but for what a field says otherwise.
+// one is closed to make room. streams.mu guards its fields, unless a field's comment names another
+// lock.
 type openFiles struct {
 	*streams
 	drop  func(*streamFile) // closes a file that no call uses, without the lock: what is above may have to sync it first

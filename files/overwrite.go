@@ -74,7 +74,7 @@ func (f *Set) overwrite(ctx context.Context, t *retry.Tries, in *handles.Dir, r 
 	return f.discard(in.Fd, kept)
 }
 
-// copyOver writes a file's bytes over those of another.
+// copyOver overwrites the bytes of file to with the bytes of file from.
 func (f *Set) copyOver(ctx context.Context, t *retry.Tries, source vfs.Source, to, from int) error {
 	buf := make([]byte, pendingBuffer)
 	for at := int64(0); ; {

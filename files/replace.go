@@ -46,7 +46,7 @@ func (s *fileWriter) replace() {
 func (s *fileWriter) lookUp(base *sys.Name) (old sys.Stat, op retry.Op, err error) {
 	old, err = s.stat(*base)
 	if err == nil && old.Mode&vfs.KindMask == vfs.KindLink {
-		if sys.IsDescriptor(s.name.path) {
+		if s.files.options.Root == nil && sys.IsDescriptor(s.name.path) {
 			return old, retry.OpOpen, errDescriptor
 		}
 		if op, err := s.follow(base); err != nil {
@@ -217,7 +217,7 @@ func (s *fileWriter) likeOld(fd int, base sys.Name, old sys.Stat, attributes []s
 			if err != nil {
 				return 0, 0, retry.OpSetAttribute, err
 			}
-			// From now on what was the group's permissions is the list's mask.
+			// With the list, the group's permission bits are the list's mask.
 			perm = old.Mode&0o770 | perm&(vfs.PermMask&^0o777) | permission.OtherOf(list)
 			has = perm & 0o777
 		case "security.capability", "security.ima", "security.evm":
@@ -232,8 +232,8 @@ func (s *fileWriter) likeOld(fd int, base sys.Name, old sys.Stat, attributes []s
 }
 
 // chownLike gives a file the old one's owner and group, as far as the system lets us, and
-// reports which of these it has. What a file of this directory is given when it is made was
-// seen when the first was: the user is taken to stay.
+// reports which of these it has. The owner and mode that a new file gets in this directory were
+// recorded at the first file: it assumes that the process does not change its user.
 func (s *fileWriter) chownLike(fd int, old sys.Stat) (made sys.Stat, owner, group bool, op retry.Op, err error) {
 	made = s.files.handles.MadeIn(s.dir)
 	if made.Mode == 0 {
@@ -346,8 +346,8 @@ func (s *fileWriter) renameNow(temporary, base sys.Name, old sys.Stat) {
 
 // For errors.Is, an [Error] is ErrTemporary if its cause may pass by itself: a
 // full disk, a used-up quota, no memory, no descriptor left. Such a call has
-// changed nothing more than the error says, and may be made again later, for what
-// the error's Offset leaves. An error of a sync or a close is never of these.
+// changed nothing more than the error says. It may be made again later, with the data behind the
+// error's Offset. An error of a sync or a close is never of these.
 var ErrTemporary = errors.New("holdfast: the cause may pass")
 
 // Is reports whether target is [ErrTemporary] and the cause may pass.

@@ -20,7 +20,7 @@ type Stats struct {
 	NoJournal int64 `json:"no_journal"` // syncs of directories that keep names in doubt, also for streams: see Result
 	Retries   int64 `json:"retries"`    // calls that were made again after a pause
 	Hits      int64 `json:"hits"`       // descriptors that were found open
-	Misses    int64 `json:"misses"`     // descriptors that had to be opened, of those that are kept
+	Misses    int64 `json:"misses"`     // descriptors that had to be opened, among the kept ones
 	Evictions int64 `json:"evictions"`  // idle descriptors that were closed to make room
 
 	Open     int   `json:"open"`         // descriptors
@@ -31,7 +31,7 @@ type Stats struct {
 
 // Stats returns the counts as they are now. It may be called at any time, by any
 // goroutine, also after Close, and waits for no disk. The counts are read one after
-// the other, so that they may differ by what happens meanwhile.
+// the other, so they are not of one instant.
 func (f *Set) Stats() Stats {
 	s := Stats{Files: f.whole.files.Load(), Stripped: f.whole.stripped.Load(), NoJournal: f.whole.noJournal.Load(), Retries: f.retries.Load()}
 	kept, open, turns := f.handles.Counts()

@@ -9,7 +9,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/oldest"
 )
 
-// A stream is one path that is appended to. streams.mu guards it, but for what a field says otherwise.
+// A stream is one path that is appended to. streams.mu guards its fields, unless a field's comment
+// names another lock.
 type stream struct {
 	name  fileName
 	given string // its path as the first caller gave it, for errors

@@ -1,10 +1,10 @@
 // Package provetest crashes storage code in its own tests, and checks that acknowledged values
 // survive.
 //
-// What it can't see: faults that no crash shows; what a drive loses that reports a flush too early;
-// what code keeps by io_uring or io_submit, where a loss is skipped as not known; owners,
-// permissions and times; an fsync of a new file keeps its name here too, as on ext4, xfs and btrfs, so that only a
-// missing sync of a directory behind a rename or a link is found; and what takes longer than Time.
+// It can't see faults that no crash shows; losses of a drive that reports a flush too early; writes by io_uring or
+// io_submit, whose loss is skipped as not known; owners, permissions and times; faults that take longer than Time
+// to show. An fsync of a new file keeps its name here too, as on ext4, xfs and btrfs, so a missing sync of a
+// directory is found only after a rename or a link.
 //
 // A [Workload] uses the code. Its Write stores values in a directory, and notes in a [Log] each
 // value that it begins to store and each that is acknowledged. Its Read reads the directory. [Store] makes

@@ -98,7 +98,8 @@ type current struct {
 
 // Open opens the log at path for appending, or creates it. It refuses invalid options before it
 // touches the file. A last line that a crash has torn is ended with a line feed before the next
-// record. Open does not create directories.
+// record. Open does not create directories: a path that is not there or not permitted is a
+// *fs.PathError.
 func Open(path string, options Options) (*File, error) {
 	return open(sys.Disk{}, path, options, runtime.GOOS == "windows")
 }
@@ -125,6 +126,9 @@ func open(d disk, path string, o Options, closesFirst bool) (*File, error) {
 		perm = 0o666
 	}
 	l, err := openFile(d, f.names, path, perm, nil, &o)
+	if refused := sys.PathError("open", path, err); refused != nil {
+		return nil, refused
+	}
 	if err != nil {
 		return nil, fmt.Errorf("holdfast: open %s: %w", path, err)
 	}
@@ -174,8 +178,8 @@ func (f *File) Write(p []byte) (n int, err error) {
 	}
 }
 
-// mayTurn reports whether the file may be exchanged behind p, which is so many bytes behind the
-// file's turn.
+// mayTurn reports whether the file may be exchanged after p, if it has `behind` bytes more than it
+// should have.
 func (f *File) mayTurn(p []byte, behind int64) bool {
 	return f.options.Records || len(p) > 0 && p[len(p)-1] == '\n' || behind >= longestLine
 }

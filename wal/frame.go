@@ -88,9 +88,9 @@ func bodySize(records [][]byte) int {
 // start, because making it takes longer than all else there.
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
-// A secret is what every frame of a segment has and nobody can guess: it comes from the segment's
-// random key. So bytes in a record are never taken for a frame, and neither are older frames of a
-// recycled file, or frames of another log.
+// A secret is common to all frames of a segment, and nobody can guess it, because it comes from the
+// segment's random key. So bytes in a record are never taken for a frame, and neither are older frames
+// of a recycled file, or frames of another log.
 type secret struct {
 	tag   uint32 // stands in each frame
 	seed  uint32 // the initial value of the checksums

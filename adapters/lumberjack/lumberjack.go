@@ -2,8 +2,8 @@
 // program changes one import, and a rotation loses no record and splits none. It adds a Policy, so
 // that the program chooses what a crash may take, and OnError.
 //
-// What is not as in lumberjack: a record longer than MaxSize is not refused; the record that
-// reaches MaxSize is the last of its file, and does not begin the next one; an empty file is not
+// It differs from lumberjack in four points: a record longer than MaxSize is not refused; the record
+// that reaches MaxSize is the last of its file, and does not begin the next one; an empty file is not
 // rotated; a torn last line is ended first. The limits hold when Close has returned.
 package lumberjack
 

@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
-// TestNothingIsLeftOfProve ends prove at each level by SIGTERM and by SIGKILL. No process of it is left, and no directory, but those of
-// the second, which the next run removes.
+// TestNothingIsLeftOfProve ends prove at each level by SIGTERM and by SIGKILL. No process of it is left. Directories are left after
+// SIGKILL alone, and the next run removes them.
 func TestNothingIsLeftOfProve(t *testing.T) {
 	isolate.Once(t)
 	levels := map[string][]string{

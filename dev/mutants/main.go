@@ -1,17 +1,18 @@
-// Command mutants plants faults, one at a time, and says whether the tests see them. A fault is a small file
+// Command mutants plants faults, one at a time, and reports whether the tests find them. A fault is a small
+// file
 //
 //	dev/mutants/ROOM/NAME.patch
 //
-// with what it breaks in its first line, the package whose tests are to see it and a pattern of those that
-// run first in its second, and a diff. The sources are patched in a copy, which go test takes by its -overlay:
-// the tree is never touched.
+// Its first line describes the fault. Its second names the package whose tests should find it, and a pattern
+// of the tests to run first. A diff follows. The sources are patched in a copy, which go test takes by its
+// -overlay: the tree is never touched.
 //
 //	go -C dev run ./mutants                    all, in some hours
 //	go -C dev run ./mutants -n 10 -seed 7      ten of those that apply, drawn
 //	go -C dev run ./mutants -run 'wal/.*lock'  whose name matches
 //	go -C dev run ./mutants -prove 45s         those of dev/planted, which holdfast prove is to find in that time
 //
-// A patch that does not apply any more is counted, and mended or deleted by who reads that. The exit code is 1 if
+// A patch that no longer applies is counted; the reader of that count mends or deletes it. The exit code is 1 if
 // more than one fault in twenty survives, and more than two.
 package main
 

@@ -28,7 +28,7 @@ const (
 	either // it depends on which call fails, or when: both verdicts are right
 )
 
-// A program stores records. What it does at an end that no level makes does not matter.
+// A program stores records. Its behaviour at an end that no level makes does not matter.
 type program struct {
 	name, truth string
 	keeps       [3]truth // at levels kill, fault, power
@@ -475,7 +475,7 @@ func inBackground(ack func(int)) error {
 	f, n, err := opened(0)
 	go func() {
 		for range time.Tick(10 * time.Millisecond) {
-			_ = f.Sync() // what it says is not heard
+			_ = f.Sync() // its error is ignored
 		}
 	}()
 	for ; err == nil; n++ {
@@ -579,7 +579,7 @@ func readCount(found func(n int)) error {
 	return err
 }
 
-// hasty acknowledges a record before it is written where it is one of those that now says. It waits between the two.
+// hasty acknowledges a record before it is written if now says so, and waits between the two.
 func hasty(now func(n int, lived time.Duration) (bool, time.Duration)) func(ack func(int)) error {
 	return func(ack func(int)) error {
 		began := time.Now()

@@ -104,7 +104,7 @@ func (x *proving) traced(ctx context.Context, dir string, out *os.File, t *trace
 	if number == 0 {
 		after = max(after, part/4)
 	}
-	if t.ends { // what happens late or rarely is met by one long life
+	if t.ends { // one long life meets late and rare events
 		after = max(10*time.Millisecond, min(left/4, 2*time.Second))
 	}
 	var s *syscallfault.Supervisor

@@ -143,7 +143,8 @@ func TestProgramThatIsDeadBehindACrashIsBroken(t *testing.T) {
 	}
 }
 
-// TestNothingOfAProgramIsLeft has one that leaves its group at once, and starts what leaves it too, and what leaves its environment and its parent.
+// TestNothingOfAProgramIsLeft runs a program that leaves its process group at once, and starts processes that leave it too, and that leave
+// its environment and its parent.
 func TestNothingOfAProgramIsLeft(t *testing.T) {
 	setsid, err := exec.LookPath("setsid")
 	if _, noProc := os.Stat("/proc/self/environ"); err != nil || noProc != nil {

@@ -418,7 +418,7 @@ func (x *proving) live(ctx context.Context, dir string, out *os.File, how life) 
 	defer g.end()
 	g.take(cmd)
 	var keeper *syscallfault.Keeper
-	if x.Start == nil { // what a test starts is its author's, and each process of it would run TestMain once more
+	if x.Start == nil { // a test's author starts the processes, and each of them would run TestMain once more
 		if keeper, err = syscallfault.Keep(cmd); err != nil {
 			return l, err
 		}

@@ -194,8 +194,7 @@ func clearLoop(device string, image inode) error {
 // patience bounds the wait for programs that look at every new device or mount.
 const patience = 8 * time.Second
 
-// patiently tries again while the error is what. The pauses double, up to about long
-// in all.
+// patiently tries again while the error is `what`. The pauses double; in sum they last about `long`.
 func patiently(try func() error, what error, long time.Duration) error {
 	err := try()
 	for pause := time.Millisecond; errors.Is(err, what) && pause < long/2; pause *= 2 {

@@ -46,7 +46,8 @@ func text(n int) []byte {
 	return p
 }
 
-// holds says what is wrong with what the disk got, or nothing.
+// holds describes the first difference between want and the bytes that the disk got, or returns
+// nothing.
 func (d *disk) holds(want []byte) string {
 	got := d.got.Bytes()
 	same := 0
@@ -96,7 +97,7 @@ func first(texts ...string) string {
 // bufferSize is the buffer size of the writers that are checked.
 const bufferSize = 4096
 
-// cases are what is tried, each with what was wrong or nothing.
+// cases are the checks; each returns a description of the fault, or nothing.
 var cases = []struct {
 	name string
 	try  func(make func(io.Writer, int) Buffered) string

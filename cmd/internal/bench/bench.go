@@ -100,7 +100,7 @@ func (b *benchmark) addFlags(cmd *cobra.Command) {
 	f.Var(cli.Once("duration", &b.Budget, cli.ParseTime(time.Second)), "time", "fit the run into this time, calibration included (default: 45s;\nwith --steady 1m for each policy)")
 	b.PlanFlags(f)
 	b.addLoadFlags(cmd)
-	f.Var(cli.Once("percent", &b.width, cli.ParseShare("width")), "width", "end when every ratio is known to ± this, or the time is up\n(default: 5%)")
+	f.Var(cli.Once("percent", &b.width, cli.ParseShare("width")), "width", "end when every ratio is known to ± this, or the time is up\n(default: when each is known to 10%, or shown to be larger or smaller)")
 	b.RoundsFlags(f)
 	f.Var(cli.Once("file", &b.from, cli.Given), "from", "repeat the run of these results: the same policies, records and order")
 	f.Var(cli.Once("file", &b.resume, cli.Given), "resume", "go on with the run of these results, which was interrupted or killed")

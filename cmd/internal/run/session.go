@@ -240,7 +240,7 @@ func allCounted(run result.Run) bool {
 func (s *Session) execute(ctx context.Context, m trial.Matrix) error {
 	plan := s.Run.Header.Plan
 	if plan.Width > 0 {
-		m.Settled = func() bool { _, ok := figure.Settled(s.Run, plan.Width); return ok || s.enough() }
+		m.Settled = func() bool { _, ok := settled(s.Run); return ok || s.enough() }
 	} else if s.Enough != nil {
 		m.Settled, m.MostRounds = s.enough, m.Rounds
 	}
@@ -257,7 +257,7 @@ func (s *Session) execute(ctx context.Context, m trial.Matrix) error {
 	s.show.Clear()
 	e := result.End{State: result.Complete, Rounds: s.Run.Rounds(), Elapsed: time.Since(s.clock.begun), ClockJump: s.clock.jump}
 	if plan.Width > 0 {
-		e.Width, _ = figure.Settled(s.Run, plan.Width)
+		e.Width, _ = settled(s.Run)
 	}
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -282,6 +282,15 @@ func (s *Session) execute(ctx context.Context, m trial.Matrix) error {
 	return err
 }
 
+// settled is the stop rule of a run with a width.
+func settled(run result.Run) (widest float64, ok bool) {
+	plan := run.Header.Plan
+	if plan.Words {
+		return figure.Decided(run, plan.Width)
+	}
+	return figure.Settled(run, plan.Width)
+}
+
 // enough reports whether the run may end because its question is decided.
 func (s *Session) enough() bool { return s.Enough != nil && s.Enough(s.Run) }
 
@@ -298,6 +307,8 @@ func endText(e result.End, plan result.Plan) string {
 	switch {
 	case e.State == result.OutOfTime:
 		return done + ": time ran out" + width
+	case e.State == result.Complete && plan.Words:
+		return done + fmt.Sprintf(": the word for every ratio is decided, or it is known to ±%.3g %%", plan.Width*100)
 	case e.State == result.Complete && plan.Width > 0:
 		return done + fmt.Sprintf(": every ratio is known to ±%.3g %% or better", plan.Width*100)
 	case e.State == result.Complete:

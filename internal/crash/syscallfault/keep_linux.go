@@ -105,7 +105,8 @@ func reapUntil(child int) (status syscall.WaitStatus) {
 	}
 }
 
-// endChildren kills the children of this process as long as it lives: those of a child become its own.
+// endChildren kills the children of this process as long as it lives. When a child dies, its own
+// children become this process's.
 func endChildren() {
 	me := os.Getpid()
 	for ; ; time.Sleep(200 * time.Microsecond) {

@@ -41,7 +41,7 @@ func bytesArms(c study.Choice) (arms []study.Arm) {
 		}
 	}
 	if c.DIY != "" {
-		return arms // what else the study asks is no question of the exercise
+		return arms // the exercise asks nothing further
 	}
 	for _, d := range []direction{toRead, toWrite} {
 		for _, w := range setvbufWays(vbufSizes(c)) {

@@ -45,7 +45,7 @@ func (e *CompileError) Error() string {
 // A Fault is something that the functions do wrong.
 type Fault struct {
 	Case string // what was tried, such as "short reads"
-	Says string // what happened and what to do, in words
+	Says string // the fault and its remedy, in words
 }
 
 func (f Fault) String() string { return f.Case + ": " + f.Says }

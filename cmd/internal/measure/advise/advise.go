@@ -1,10 +1,9 @@
-// Package advise turns figures into a recommendation: which policy, what it costs
-// and what it may lose.
+// Package advise turns figures into a recommendation: a policy, its cost, and the most that it may
+// lose.
 //
-// It cites only the figures that it gets, and takes what a crash may cost from
-// [holdfast.Policy.Loss] alone. It does not measure. For a [Need] it names the policy that
-// meets it and costs least. Without one, it names the price of what the policies differ
-// in.
+// It cites only the figures that it gets, and takes the possible loss at a crash from
+// [holdfast.Policy.Loss] alone. It does not measure. For a [Need] it names the cheapest policy that
+// meets it. Without a need, it recommends by rule and names the price of losing nothing.
 //
 // Start with [Recommend] for a need, with [Choose] without one.
 package advise
@@ -25,24 +24,28 @@ import (
 // An Advice is a recommendation with its evidence.
 type Advice struct {
 	Policy  holdfast.Policy
-	Costs   string // what the policy costs a writer
+	Costs   string // to a writer
 	Loses   string // at a power cut
-	Nothing string // what it costs to lose nothing; empty if the policy loses nothing
+	Nothing string // the policy that loses nothing, and its cost; empty if Policy loses nothing
 	Rule    string // by which the policy was chosen; empty if its figures alone chose it
 
 	brief *Advice
 }
 
-// Brief says the same without intervals, and of several loads the least and the largest cost.
+// Brief returns the same advice without intervals. With several loads it shows the lowest and the
+// highest cost.
 func (a Advice) Brief() Advice { return *a.brief }
 
-// Sentence returns the advice as one, in lower case and without a full stop.
+// Sentence returns the advice as one sentence, in lower case and without a full stop.
 func (a Advice) Sentence() string {
 	_, rest := a.Lines()
+	if a.Rule != "" {
+		rest += "; " + a.Rule
+	}
 	return "use " + quote(a.Policy) + "; " + rest
 }
 
-// Lines returns the advice in two parts: the policy, and all else.
+// Lines returns the advice in two parts: the policy, and the rest without the rule.
 func (a Advice) Lines() (policy, rest string) {
 	clauses := slices.DeleteFunc([]string{a.Costs, a.Loses, a.Nothing}, func(text string) bool { return text == "" })
 	return a.Policy.String(), strings.Join(clauses, "; ")
@@ -50,25 +53,26 @@ func (a Advice) Lines() (policy, rest string) {
 
 const (
 	// dear is the highest cost at which Choose recommends a policy only because it
-	// bounds what a power cut takes. It is generous because the fastest policy leaves the
-	// disk's work for later, when no clock runs.
+	// bounds the loss at a power cut. It is generous: the fastest policy leaves the disk's work for
+	// later, when it is no longer timed.
 	dear = 10.0
 
-	// cheap is the highest cost at which it recommends a policy because it loses nothing.
+	// cheap is the highest cost at which Choose recommends a policy because it loses nothing.
 	cheap = 1.1
 )
 
-// Choose recommends one of the policies, and says what the others cost. It takes the first of these that there is:
+// Choose recommends one of the policies, and gives the costs of the others. It takes the first of these that
+// exists:
 //   - the policy that loses nothing at a power cut, if that costs next to nothing
 //   - the cheapest that bounds the loss by time, unless it is dear
 //   - the fastest
 //
-// A policy that bounds the loss by bytes alone is not advised: a program that writes little loses hours.
-// The result ok is false where there is nothing to choose from, and where policies bound the loss by time and
-// the cost of none is known, as of trials that are too short for their periods.
+// A policy that bounds the loss by bytes alone is not advised: a program that writes little could lose hours
+// of work. The result ok is false if there are fewer than two policies, and if policies bound the loss by
+// time but none has a known cost, because the trials are too short for their periods.
 //
-// A policy counts if every burst group holds it, or if its periods fell due in paced trials.
-// A figure of trials in which they did not is no evidence.
+// A policy counts if every burst group contains it, or if its periods fell due in paced trials. A trial
+// in which no period fell due is no evidence.
 func Choose(groups []figure.Group) (a Advice, ok bool) {
 	all := gather(groups)
 	if len(all) < 2 {
@@ -86,6 +90,9 @@ func Choose(groups []figure.Group) (a Advice, ok bool) {
 		chosen = durable
 	case bounded != nil && bounded.worst() <= max(dear, fastest.worst()):
 		chosen, rule = bounded, "chosen by rule: the cheapest here that bounds the loss in time"
+		if all.number(func(c candidate) bool { return boundsTime(c.policy) }) == 1 {
+			rule = "chosen by rule, not by figures: it alone bounds the loss in time here"
+		}
 	case bounded == nil && anyBoundsTime(groups):
 		return Advice{}, false
 	}
@@ -110,7 +117,7 @@ func Choose(groups []figure.Group) (a Advice, ok bool) {
 
 func losesNothing(p holdfast.Policy) bool { return p.Loss().Power.None() }
 
-// Missing says why there is no advice though there are policies to choose from, or is empty.
+// Missing explains why no policy is advised although there are several. It is empty if one is advised.
 func Missing(groups []figure.Group) string {
 	if _, ok := Choose(groups); ok || len(gather(groups)) < 2 || !anyBoundsTime(groups) {
 		return ""
@@ -118,10 +125,10 @@ func Missing(groups []figure.Group) string {
 	return "no policy is advised: it is not known what a bound of the loss by time costs here; a longer --time shows it, on a machine that is not busy"
 }
 
-// boundsTime reports whether a policy bounds by time what a power cut takes.
+// boundsTime reports whether a policy bounds the loss at a power cut by time.
 func boundsTime(p holdfast.Policy) bool { return bounds(p) && p.Loss().Power.Time > 0 }
 
-// anyBoundsTime reports whether a policy of the groups does.
+// anyBoundsTime reports whether a policy of the groups bounds the loss at a power cut by time.
 func anyBoundsTime(groups []figure.Group) bool {
 	return slices.ContainsFunc(groups, func(g figure.Group) bool {
 		return slices.ContainsFunc(g.Rows, func(r figure.Row) bool { return boundsTime(r.Cell.Policy) })
@@ -130,7 +137,7 @@ func anyBoundsTime(groups []figure.Group) bool {
 
 func bounds(p holdfast.Policy) bool { return !losesNothing(p) && p.Loss().Power.Limited() }
 
-// A candidate is a policy with its row in every group that is evidence.
+// A candidate is a policy and its rows: one row in every group that is evidence.
 type candidate struct {
 	policy holdfast.Policy
 	rows   []figure.Row
@@ -139,10 +146,10 @@ type candidate struct {
 
 type candidates []candidate
 
-// paced reports whether the evidence is of paced trials.
+// paced reports whether the evidence comes from paced trials.
 func (c *candidate) paced() bool { return c.groups[0].Paced }
 
-// base names what the costs are set against.
+// base names the policy that the costs are compared with.
 func (c *candidate) base() string {
 	if !c.paced() {
 		return "the fastest"
@@ -150,8 +157,8 @@ func (c *candidate) base() string {
 	return fmt.Sprintf("%v, at %s", holdfast.Buffered(c.policy.Buffer), Records.text(int64(c.groups[0].Rate)))
 }
 
-// atAPace says what the candidate costs by its paced trials, and on what that rests. It does strictly more than what it
-// is set against, so no ratio says that it costs less.
+// atAPace returns the candidate's cost in its paced trials, and the evidence for it. The candidate does strictly more
+// work than the policy that it is compared with, so it is never said to cost less.
 func (c *candidate) atAPace(price string) string {
 	r := c.rows[0]
 	most, bounded := AtMost(r)
@@ -159,47 +166,73 @@ func (c *candidate) atAPace(price string) string {
 	if r.BoundBy > 0 {
 		rests = []string{fmt.Sprintf("measured at periods of %v", r.BoundBy)}
 	}
-	if r.Cost.HasInterval() && r.Cost.Low > 1 {
+	if n := r.Cost.N; n < figure.PacedRounds || r.Unknown() {
+		rests = append(rests, "in "+count(int64(n), "trial"))
+	}
+	if r.Cost.HasInterval() && r.Cost.Low > 1 || r.Cost.Bound > 1 {
 		text := price
 		if bounded {
 			text = "at most " + most
 		}
 		return "costs a writer " + text + " of " + c.base() + inBrackets(rests)
 	}
-	switch {
-	case bounded:
-		rests = append([]string{"at most " + most}, rests...)
-	case r.Cost.Ratio > 1:
-		return "costs a writer " + price + " of " + c.base() + inBrackets(rests)
-	default:
-		rests = append(rests, "too few trials to bound it")
+	if !bounded {
+		why := "too far apart to bound it"
+		if r.Cost.N < figure.PacedRounds {
+			why = "too few to bound it"
+		}
+		return "what it costs a writer beside " + c.base() + " is not known" + inBrackets(append(rests, why))
 	}
-	return "no cost shown beside " + c.base() + inBrackets(rests)
+	return "no cost shown beside " + c.base() + inBrackets(append([]string{"at most " + most}, rests...))
 }
 
 func inBrackets(parts []string) string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return " (" + strings.Join(parts, ": ") + ")"
+	return " (" + strings.Join(parts, ", ") + ")"
 }
 
-// AtMost returns the text of the most that a row's policy may cost a writer, such as 1.04x. That is known where the row is of paced
-// trials that show no cost, or where a policy with a shorter period was measured for it.
+// AtMost returns the text of the most that a row's policy may cost a writer, such as 1.04x.
 func AtMost(r figure.Row) (text string, ok bool) {
-	c := r.Cost
-	if !c.HasInterval() || r.Period == nil || c.Low > 1 && r.BoundBy == 0 {
+	most, ok := r.AtMost()
+	if !ok {
 		return "", false
 	}
-	most := max(1, c.High)
 	if most < 2 { // two digits behind the point, never too few
 		most = math.Ceil(100*most-1e-9) / 100
 	}
 	return factor(most, most) + "x", true
 }
 
-// gather returns the policies that every burst group holds, in the first one's order, and
-// then those with paced trials of their own.
+// CostNotKnown is the text of a cost that too few trials at a pace tell.
+const CostNotKnown = "not known"
+
+// Cost returns the text of a row's cost: 14x, or ≤1.04x where only the most that it may be is known.
+func Cost(r figure.Row) string {
+	if most, ok := AtMost(r); ok {
+		return "≤" + most
+	}
+	if r.Unknown() {
+		return CostNotKnown
+	}
+	if !(r.Cost.Ratio > 0) {
+		return Ratio(r.Cost.Comparison)
+	}
+	times := r.Times()
+	return factor(times, times) + "x"
+}
+
+// CostInterval returns the text of the interval of a row's cost. A cost of which the most is known has none: that is its end.
+func CostInterval(r figure.Row) string {
+	if _, ok := r.AtMost(); ok || r.Unknown() {
+		return ""
+	}
+	return Interval(r.Cost.Comparison)
+}
+
+// gather returns the policies that every burst group contains, in the first group's order. The policies
+// with paced trials of their own follow.
 func gather(groups []figure.Group) candidates {
 	var bursts, paced []figure.Group
 	for _, g := range groups {
@@ -238,7 +271,8 @@ func gather(groups []figure.Group) candidates {
 	return all
 }
 
-// cheapest returns the candidate of a kind with the least cost over all groups, or nil.
+// cheapest returns the candidate for which is returns true and that has the least cost over all groups,
+// or nil.
 func (all candidates) cheapest(is func(candidate) bool) *candidate {
 	var best *candidate
 	for i := range all {
@@ -247,6 +281,16 @@ func (all candidates) cheapest(is func(candidate) bool) *candidate {
 		}
 	}
 	return best
+}
+
+// number returns how many candidates are of a kind.
+func (all candidates) number(is func(candidate) bool) (n int) {
+	for _, c := range all {
+		if is(c) {
+			n++
+		}
+	}
+	return n
 }
 
 // overall returns the geometric mean of the candidate's costs. So a policy that is ten
@@ -268,8 +312,8 @@ func (c *candidate) worst() float64 {
 	return worst
 }
 
-// loss says what a power cut may take. By time that is the period and the longest sync that
-// was seen; if that takes longer than the period, two of them.
+// loss returns the loss at a power cut in words. A bound by time is the period plus the longest sync
+// that was seen; if that sync takes longer than the period, it is two such syncs.
 func (c *candidate) loss() string {
 	bound := c.policy.Loss().Power
 	longest, syncs := time.Duration(0), int64(0)
@@ -330,8 +374,8 @@ func Interval(c stat.Comparison) string {
 	return "(" + factor(c.Low, c.Ratio) + "-" + factor(c.High, c.Ratio) + ")"
 }
 
-// factor writes x with the decimals that a ratio has: two digits behind 1, three in all
-// below 1000, two above.
+// factor writes x with the decimals of its ratio: two decimals below 2, three digits in all below 1000,
+// and two digits above.
 func factor(x, ratio float64) string {
 	switch {
 	case x >= 99_500:

@@ -7,14 +7,14 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// usual is the buffer of candidates that differ in something else.
+// usual is the buffer of candidates that differ in another setting.
 const usual = 64 * holdfast.KiB
 
-// Candidates returns the policies that are worth measuring for a need, the most wanted first.
-// Their own promises are inside its bounds of loss and memory. They are few, because each takes
-// seconds: buffers of two sizes and none, and the two that lose nothing. A period is half of
-// what may be lost, and leaves room for the sync or flush that is in flight when it ends. It is
-// a second at most, so that it falls due often enough while it is measured.
+// Candidates returns the policies to measure for a need, the most wanted first. Their own promises are
+// inside the need's bounds of loss and memory. The list is short, because each policy takes seconds to
+// measure: two buffer sizes and no buffer, and the two policies that lose nothing. A period is half of
+// the allowed loss, which leaves room for the sync or flush in flight at its end. It is a second at
+// most, so that it falls due often enough during the measurement.
 func Candidates(n Need) []holdfast.Policy {
 	var list []holdfast.Policy
 	add := func(b holdfast.Size, s holdfast.Sync) {
@@ -38,11 +38,11 @@ func Candidates(n Need) []holdfast.Policy {
 
 var group = holdfast.Sync{Mode: holdfast.SyncGroup}
 
-// fewestBytes is the least loss for which a sync by bytes is a candidate: the usual
-// buffers, and as much again.
+// fewestBytes is the least loss for which a sync by bytes is a candidate: twice the two buffers of
+// usual size.
 const fewestBytes = 4 * usual
 
-// period returns the sync that a need's loss at a power cut allows.
+// period returns the sync that the need's limit of loss at a power cut allows.
 func (n Need) period() holdfast.Sync {
 	t, ok := n.Term(Loss)
 	switch {

@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/stat"
 )
 
-// A waiting is a policy at 3,000 records a second, whose Writes take 300 µs. In some of 12 rounds a
-// part of its 1,500 Writes takes 20 ms.
+// A waiting is a policy at 3,000 records a second with Writes of 300 µs. In some of the 12 rounds, some
+// of its 1,500 Writes take 20 ms.
 type waiting struct {
 	policy  string
 	writers int
@@ -19,7 +19,7 @@ type waiting struct {
 	behind  time.Duration
 }
 
-// simulated returns the figures of a run of the policies.
+// simulated returns the figures of a simulated run of the policies.
 func simulated(t *testing.T, all ...waiting) figure.Figures {
 	t.Helper()
 	run := result.Run{Header: result.Header{SchemaVersion: result.SchemaVersion, Study: "advice"}, End: &result.End{State: result.Complete, Rounds: 12}}
@@ -51,8 +51,8 @@ func simulated(t *testing.T, all ...waiting) figure.Figures {
 	return f
 }
 
-// TestStallsAreThoseOfTheDisk: a policy that met no stall is judged by those that its like met in the
-// same run.
+// TestStallsAreThoseOfTheDisk: a policy without a stall is judged by the stalls of similar policies in
+// the same run.
 func TestStallsAreThoseOfTheDisk(t *testing.T) {
 	const met, open = advise.Met, advise.NotKnown
 	check := func(name, term string, want advise.Verdict, all ...waiting) {
@@ -90,7 +90,7 @@ func TestStallsAreThoseOfTheDisk(t *testing.T) {
 }
 
 // TestLongestSyncIsThatOfTheDisk: the longest sync of a run is evidence about each policy of the same load that
-// writes as much between two syncs, or more.
+// writes as much or more between two syncs.
 func TestLongestSyncIsThatOfTheDisk(t *testing.T) {
 	const met, not, open = advise.Met, advise.NotMet, advise.NotKnown
 	check := func(name, term string, want advise.Verdict, found string, all ...plant) {

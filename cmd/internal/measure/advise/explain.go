@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/machine"
 )
 
-// Explain writes the settings of the preset's program: what each loses at a power cut, by its documentation, and what
-// an append under it takes by these figures.
+// Explain writes a table of the settings of the preset's program: the loss at a power cut by the program's
+// documentation, and the time of an append by these figures.
 func (p Preset) Explain(w io.Writer, f figure.Figures) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: what its settings lose at a power cut, and what they cost on this disk\n", p.program())

@@ -18,15 +18,15 @@ type Judgement struct {
 	Memory   int64           `json:"buffers_bytes"`
 }
 
-// A Finding is the result for one term. Its Value is both shown and judged: the worse end of
-// the interval, rounded to three digits, to the worse side.
+// A Finding is the result for one term. Value is shown and judged: the worse end of the interval,
+// rounded to three digits toward the worse side.
 type Finding struct {
 	Term    Term
 	Verdict Verdict
 	Value   int64 // in Unit; -1 where there is none
 	Best    int64 // the better end of the interval, rounded to the better side
 	Unit    Unit
-	How     string // what the value is, or why there is none
+	How     string // the meaning of Value, or why there is no value
 }
 
 // A Verdict is one of three words.
@@ -35,11 +35,11 @@ type Verdict string
 // The verdicts.
 const (
 	Met      Verdict = "met"       // the whole interval keeps the term
-	NotMet   Verdict = "not met"   // none of it does
-	NotKnown Verdict = "not known" // some of it does, or it was not measured
+	NotMet   Verdict = "not met"   // the whole interval is outside the term
+	NotKnown Verdict = "not known" // part of the interval keeps the term, or nothing was measured
 )
 
-// Verdict returns that of all terms together: met if all are, not met if one is not.
+// Verdict returns the verdict for all terms together: met if every term is met, not met if one is not.
 func (j Judgement) Verdict() Verdict {
 	all := Met
 	for _, f := range j.Findings {
@@ -53,7 +53,8 @@ func (j Judgement) Verdict() Verdict {
 	return all
 }
 
-// judge judges a policy by its row, and by those of its load: what they met at the disk it may meet too.
+// judge judges a policy by its own row and by the other rows of its load: a disk stall that another
+// policy met may meet this one too.
 func judge(n Need, r figure.Row, all figure.Figures, load []figure.Row) (Judgement, error) {
 	j := Judgement{Policy: r.Cell.Policy, Cost: figure.Number(r.Net.CPU.Median), Memory: int64(r.Memory)}
 	for _, t := range n {
@@ -115,15 +116,16 @@ func without(v Verdict, how string) Finding {
 	return Finding{Verdict: v, Value: -1, Best: -1, How: how}
 }
 
-// enoughSyncs: the longest of 20 is longer than 86 % of all, with 95 % confidence (see coverage).
+// enoughSyncs: with 95 % confidence the longest of 20 syncs is longer than 86 % of all syncs (see
+// coverage).
 const enoughSyncs = 20
 
-// coverage returns which part of all times is no longer than the longest of n, with 95 %
-// confidence. The chance that all n are among the shortest p is pⁿ.
+// coverage returns the part of all times that is no longer than the longest of n, with 95 % confidence.
+// The chance that all n are among the shortest p is pⁿ.
 func coverage(n int64) float64 { return math.Pow(0.05, 1/float64(n)) }
 
-// longestSync returns the longest sync of the rows of r's load that promise to lose no more than r does.
-// Their syncs write no more than r's, so how long one takes is a matter of the disk.
+// longestSync returns the longest sync of the rows of r's load whose policies promise to lose no more
+// than r's does. Their syncs write no more than r's, so r's syncs may take as long on this disk.
 func longestSync(r figure.Row, load []figure.Row) time.Duration {
 	longest := r.LongestSync
 	within := func(a, b int64) bool { return uint64(a) <= uint64(b) } // Unlimited is -1, so it is the most
@@ -138,14 +140,15 @@ func longestSync(r figure.Row, load []figure.Row) time.Duration {
 	return longest
 }
 
-// inFlight returns the honest bound of a loss. By time, it is the policy's own and one sync
-// or flush in flight. The better end takes the longest of the policy's own, the worse end the longest of
-// the run. If that takes longer than the period, the next is due before it ends, and then there are
-// two. In bytes, a sync in flight counts as what was written meanwhile.
+// inFlight returns the bound of a loss with the sync or flush that is in flight at the crash. By time,
+// the bound is the policy's own period plus one sync or flush. The better end uses the longest sync of
+// the policy's own row, the worse end the longest of the run. If that sync takes longer than the period,
+// the next one is due before it ends, and the bound is two syncs. In bytes, a sync in flight adds the
+// bytes that are written during it.
 //
-// The longest that was seen is no bound of syncs: in as much time again a longer one is as likely as not. So
-// the bound is not known to be kept unless it is with one twice as long. A period of half of the limit, or less, leaves
-// a sync as long as the period: it keeps the limit unless one was seen that takes longer than the rest.
+// The longest sync seen is no upper bound: in as much time again a longer one is as likely as not. So the limit counts
+// as kept only if a sync of twice that length keeps it. If the period is at most half of the limit, a sync may take as
+// long as the period: the limit is kept unless a longer sync was seen.
 func inFlight(t Term, r figure.Row, b holdfast.Bound, own, longest time.Duration, noun string) Finding {
 	switch {
 	case b.None():
@@ -200,8 +203,8 @@ func count(n int64, noun string) string {
 	return fmt.Sprintf("%d %s", n, noun)
 }
 
-// bytesInFlight returns the bound in bytes of a policy that syncs by bytes. If more is
-// written during a sync than starts one, the next sync starts that much later.
+// bytesInFlight returns the bound in bytes of a policy that syncs by bytes. If more bytes are written
+// during a sync than start one, the next sync starts later by the difference.
 func bytesInFlight(r figure.Row, b holdfast.Bound, longest time.Duration) Finding {
 	meanwhile := int64(math.Ceil(r.Served.Upper() * float64(r.Cell.RecordBytes) * longest.Seconds()))
 	syncs, noun := int64(1), "the longest sync"
@@ -211,9 +214,9 @@ func bytesInFlight(r figure.Row, b holdfast.Bound, longest time.Duration) Findin
 	return known(roundUp(int64(b.Bytes)+syncs*meanwhile), fmt.Sprintf("%v + what is written in %s, %v", b.Bytes, noun, shown(longest)))
 }
 
-// findRate judges a closed loop by how much it could write. An open one keeps its rate if each
-// round wrote all, and each writer caught up with its schedule in the last quarter. A queue that
-// grows never does.
+// findRate judges a closed loop by its throughput. An open loop keeps its rate if each round wrote all
+// records, and each writer caught up with its schedule in the last quarter: with a growing queue it
+// never does.
 func findRate(t Term, r figure.Row) Finding {
 	each := 1.0
 	if t.Unit == Stream {
@@ -231,12 +234,12 @@ func findRate(t Term, r figure.Row) Finding {
 	case r.Behind > 0:
 		return without(NotKnown, fmt.Sprintf("of %s that were due; the writers fell behind in %d of %d rounds", due, r.Behind, r.Served.N))
 	}
-	// The need's rate is a whole number of the unit. Records are whole too, so that bytes a
-	// second may be a fraction of a record more.
+	// The need's rate is a whole number of its unit. The number of records is rounded to a whole one,
+	// so bytes a second may exceed the need by a part of a record.
 	return known(int64(math.Round(r.Cell.Rate*each)), "written as they were due")
 }
 
-// findTime takes a percentile only where there are samples for it.
+// findTime takes a percentile only if there are enough samples for it.
 func findTime(t Term, r figure.Row) Finding {
 	q, ok := r.Quantile(cmp.Or(percentiles()[t.Of], 1))
 	switch {
@@ -259,10 +262,10 @@ func findTime(t Term, r figure.Row) Finding {
 	return between(roundUp(int64(q.High)), int64(q.Low)/step(int64(q.Low))*step(int64(q.Low)), how)
 }
 
-// doubt makes a time that keeps its term not known if it may have been luck. A policy whose Writes wait for a
-// sync meets the disk's stalls, which are rare and come in clusters. So it is judged with all policies of its
-// load that wait in the same way. Those that did not keep up are left out: a queue that grows is no stall.
-// With one writer every Write has a sync of its own under each of them.
+// doubt marks a time that keeps its term as not known if luck may explain it. A policy whose Writes wait for
+// a sync meets the disk's stalls, which are rare and come in clusters. So it is judged together with all
+// policies of its load that wait in the same way, except rows that did not keep up: a growing queue is no
+// stall. With one writer, every waiting policy makes one sync a Write.
 func (f *Finding) doubt(t Term, r figure.Row, all figure.Figures, load []figure.Row) error {
 	if !r.Cell.Policy.Sync.Waits() {
 		return nil
@@ -283,7 +286,7 @@ func (f *Finding) doubt(t Term, r figure.Row, all figure.Figures, load []figure.
 	return err
 }
 
-// findShare judges the share of a CPU at the rate that is needed, without what measuring takes.
+// findShare judges the share of a CPU at the needed rate, without the harness's own CPU time.
 func findShare(n Need, r figure.Row) Finding {
 	if !(r.CPU.Upper() > 0) {
 		return without(NotKnown, "CPU time is not counted here")
@@ -316,7 +319,7 @@ func step(n int64) int64 {
 	return step
 }
 
-// roundDown leaves at least three digits of the largest unit that they fit into.
+// roundDown leaves at least three digits, in the largest unit that allows that.
 func (u Unit) roundDown(x float64) int64 {
 	n := int64(max(0, min(x, math.MaxInt64/2)))
 	if u != Stream {
@@ -351,7 +354,7 @@ func (f Finding) Margin() float64 {
 type unmet struct{ infinite, unmet int }
 
 // shortfall returns the largest ratio of a value to its limit, or of a limit to its rate; at
-// least 1. Where there is no ratio, the term counts as infinite.
+// least 1. A term without a ratio counts as infinite.
 func (j Judgement) shortfall() (worst float64, n unmet) {
 	worst = 1
 	for _, f := range j.Findings {

@@ -3,7 +3,7 @@ package advise
 import "github.com/holdfast-go/holdfast"
 
 // Name returns the short name of a policy, such as durable or periodic=1s, which
-// [holdfast.ParsePolicy] reads too. A policy without one has its text.
+// [holdfast.ParsePolicy] reads too. For a policy without a name it returns the policy's text.
 func Name(p holdfast.Policy) string {
 	switch p {
 	case holdfast.Unbuffered():

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// TestANameIsReadAsThePolicy: of named policies and of others.
+// TestANameIsReadAsThePolicy: with named policies and others.
 func TestANameIsReadAsThePolicy(t *testing.T) {
 	odd := holdfast.Policy{Buffer: 64 * holdfast.KiB, FlushEvery: 100 * time.Millisecond, Sync: holdfast.SyncEvery(time.Second)}
 	for _, p := range []holdfast.Policy{

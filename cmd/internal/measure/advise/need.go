@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// A Need is what a user asks of a policy: terms that must all be met. Each quantity occurs at most
-// once, in the order of [Quantity]. Its text is the terms joined by commas, such as
+// A Need is a list of terms that a policy must meet, all of them. Each quantity occurs at most once, in
+// the order of [Quantity]. Its text is the terms joined by commas, such as
 //
 //	loss<=1s,rate>=50k/s,p99<10ms
 type Need []Term
@@ -25,21 +25,21 @@ type Term struct {
 	Limit  int64 // in the unit
 }
 
-// A Quantity is what a term limits.
+// A Quantity is the subject of a term.
 type Quantity int
 
 // The quantities.
 const (
-	Loss   Quantity = iota // what a power cut may take
-	Crash                  // what the end of the process may take while the machine goes on
-	Rate                   // what is written in a second
+	Loss   Quantity = iota // data lost at a power cut
+	Crash                  // data lost when the process ends and the machine goes on
+	Rate                   // records or bytes written a second
 	P50                    // this and the next: the time of a Write
 	P90                    //
 	P99                    //
 	P999                   //
 	Max                    //
 	CPU                    // the share of one CPU at the rate
-	Memory                 // what a Writer holds
+	Memory                 // bytes that a Writer holds
 )
 
 // A Unit says what the number of a term counts.
@@ -54,7 +54,7 @@ const (
 	Share               // hundredths of a percent of one CPU
 )
 
-// A form says how a quantity is written and what it takes.
+// A form is the syntax of a quantity's terms.
 type form struct {
 	name    string
 	signs   string // the allowed ones, between spaces
@@ -114,7 +114,7 @@ func (n Need) With(other Need) (Need, error) {
 	return both, both.validate(both.String())
 }
 
-// validate refuses a term that means nothing without another.
+// validate refuses a term that has no meaning without another one.
 func (n Need) validate(text string) error {
 	_, rate := n.Term(Rate)
 	if _, cpu := n.Term(CPU); cpu && !rate {
@@ -305,7 +305,7 @@ func countText(n int64) string {
 }
 
 // Covers reports whether a policy's own promise is within the need's bounds of loss. It
-// does not count what a sync or a flush in flight adds.
+// ignores syncs and flushes in flight.
 func (n Need) Covers(p holdfast.Policy) bool {
 	for _, t := range n {
 		var b holdfast.Bound
@@ -349,7 +349,7 @@ func (n Need) Rarest() float64 {
 	return rarest
 }
 
-// percentiles are the times of Writes that a need can limit, but for the longest.
+// percentiles are the quantiles of Write times that a need can limit.
 func percentiles() map[Quantity]float64 {
 	return map[Quantity]float64{P50: 0.5, P90: 0.9, P99: 0.99, P999: 0.999}
 }

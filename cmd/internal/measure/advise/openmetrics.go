@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// OpenMetrics writes whether the need is met, and what was found of each term, in the text format that Prometheus and
-// the textfile collector of node_exporter read. Times are in seconds, as Prometheus has them.
+// OpenMetrics writes the verdict and the finding of each term in the text format that Prometheus and the textfile
+// collector of node_exporter read. Times are in seconds, Prometheus's unit.
 func (r Recommendation) OpenMetrics(w io.Writer, program string) error {
 	j := r.Shown()
 	labels := func(more ...string) string {

@@ -9,14 +9,14 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/humanize"
 )
 
-// A Preset is what a well-known program asks of a disk, as a need. docs/advise.md
-// has the table of all, with the sources.
+// A Preset is a well-known program's requirement of a disk, as a need. docs/advise.md has the table of
+// all presets, with the sources.
 type Preset struct {
 	Name     string
 	Program  string
 	Need     Need
 	Load     Load
-	Policies []holdfast.Policy // those that keep what the program keeps
+	Policies []holdfast.Policy // with the same promise as the program's setting
 }
 
 // durable are the policies whose Write returns when its bytes are durable.
@@ -78,7 +78,7 @@ func (p Preset) Verdict(r Recommendation) string {
 	var found, asked []string
 	for _, f := range j.Findings {
 		if f.Term.Limit == 0 && f.Verdict == Met {
-			continue // the adjective says it
+			continue // the adjective already says fast enough or not
 		}
 		found = append(found, f.sentence(j.Policy, r.Load.RecordBytes))
 		asked = append(asked, f.Term.asked())
@@ -105,7 +105,7 @@ func (f Finding) sentence(p holdfast.Policy, record int64) string {
 	return fmt.Sprintf("%v of %s of %v is %s", f.Term.Of, kind, holdfast.Size(record), f.Text())
 }
 
-// most writes what is lost, in words.
+// most returns the bound of the loss in words.
 func (f Finding) most() string {
 	switch {
 	case f.Value <= 0:
@@ -116,7 +116,7 @@ func (f Finding) most() string {
 	return "at most " + f.Text()
 }
 
-// asked writes the limit in words.
+// asked returns the limit in words.
 func (t Term) asked() string {
 	limit := t.Unit.text(t.Limit)
 	switch {

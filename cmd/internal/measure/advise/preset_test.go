@@ -87,7 +87,7 @@ func TestVerdict(t *testing.T) {
 		plant{policy: "buffer=0,sync=1s", cpu: 1, rate: 1, sync: 1101 * ms})
 }
 
-// TestAProgramIsKnownByItsName: in any case of letters, and without its setting.
+// TestAProgramIsKnownByItsName: in any case of letters, and without the setting's name.
 func TestAProgramIsKnownByItsName(t *testing.T) {
 	for name, want := range map[string]string{"ETCD": "etcd", "postgres": "postgres-commit", "PostgreSQL": "postgres-commit", "redis": "redis-everysec", "sqlite": "sqlite-full", "nats-always": "nats-always"} {
 		if p, err := advise.ParsePreset(name); err != nil || p.Name != want {

@@ -16,8 +16,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
-// chance makes random figures and needs around the same sizes, so that about as
-// many terms are met as are not.
+// chance makes random figures and needs of similar size, so that about half of the terms are met.
 type chance struct{ *rand.Rand }
 
 // around returns a number within a factor of ten of x, mostly nearer.
@@ -27,7 +26,7 @@ func (c chance) time(d time.Duration) time.Duration { return time.Duration(c.aro
 
 func (c chance) one(of int) bool { return c.IntN(of) == 0 }
 
-// policies are those that random results are about.
+// policies are the policies of the random results.
 var policies = []string{
 	"buffer=0", "buffer=4KiB", "buffer=64KiB", "buffer=64KiB,sync=close", "buffer=64KiB,flush=50ms", "buffer=0,sync=500ms",
 	"buffer=4KiB,sync=500ms", "buffer=64KiB,sync=900ms", "buffer=64KiB,flush=50ms,sync=100ms", "buffer=64KiB,sync=group", "buffer=4KiB,sync=group", "buffer=0,sync=each",
@@ -109,8 +108,9 @@ func (c chance) need(t *testing.T) advise.Need {
 	return n
 }
 
-// verdict decides from the raw figures if a row keeps a term. It has the rules once more. What is
-// shown is rounded: the worse end becomes worse by that part, and the better end better.
+// verdict decides from the raw figures whether a row keeps a term. It states the rules a second time. A
+// shown value is rounded: the worse end becomes worse by the factor worsened, and the better end better
+// by bettered.
 func verdict(term advise.Term, n advise.Need, r figure.Row, group []figure.Row, worsened, bettered float64) advise.Verdict {
 	limit := float64(term.Limit)
 	within := func(worse, best float64) advise.Verdict {
@@ -302,9 +302,9 @@ func shownIsMet(t *testing.T, name, sign, limit, found string) bool {
 }
 
 // TestAdvisedPolicyMeetsTheNeedByTheNumbersShown recommends from random results
-// and reads the words back. What is advised keeps every term by the figures in the
-// table, and nothing that is cheaper does. If nothing is advised, nothing meets the
-// need. The raw figures say the same but for the rounding.
+// and reads the words back. The advised policy keeps every term by the figures in the table, and no
+// cheaper policy does. If no policy is advised, none meets the need. The raw figures give the same
+// verdicts except for rounding.
 func TestAdvisedPolicyMeetsTheNeedByTheNumbersShown(t *testing.T) {
 	isolate.Once(t)
 	advised, none := 0, 0
@@ -361,7 +361,7 @@ func TestAdvisedPolicyMeetsTheNeedByTheNumbersShown(t *testing.T) {
 }
 
 // checkCheapest looks for a cheaper policy that meets the need, and for one that
-// costs the same and loses less. What is shown is rounded by up to 1 %.
+// costs the same and loses less. Shown costs are rounded by up to 1 %.
 func checkCheapest(fail func(string, ...any), text string, lines []line, r advise.Recommendation) {
 	var own line
 	least := time.Duration(math.MaxInt64)
@@ -394,7 +394,7 @@ func checkCheapest(fail func(string, ...any), text string, lines []line, r advis
 
 func policyText(text string) string { return policy(text).String() }
 
-// checkRaw compares each verdict with that of the raw figures.
+// checkRaw compares each verdict with the verdict of the raw figures.
 func checkRaw(fail func(string, ...any), r advise.Recommendation, f figure.Figures) {
 	for _, g := range f.Groups {
 		if g.Load != r.Load {

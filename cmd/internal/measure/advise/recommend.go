@@ -14,22 +14,22 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
 )
 
-// A Recommendation names the measured policy that meets a need and costs least, or says
-// that none does, or that it is not known.
+// A Recommendation names the cheapest measured policy that meets a need, or says that none does, or
+// that it is not known.
 //
-// The cost of a policy is the CPU time that a record takes, without what measuring takes. Two costs
-// are the same if it is shown that they differ by no more than the tolerance, or
-// by one percent of a CPU at the rate: by the ends of their intervals. Among these it takes the policy that loses less, and then
-// the one with the simpler text. Costs that can't be told apart are not the same: it takes the one that was smaller.
+// The cost of a policy is the CPU time of a record, without the harness's own. Two costs count as the same if the ends of their
+// intervals show that they differ by no more than the tolerance, or by no more than one percent of a CPU at the rate. Among
+// policies with the same cost the one that loses less is taken, then the one with the simpler text. Costs whose intervals
+// overlap are not the same: the policy with the smaller measured cost is taken.
 type Recommendation struct {
 	Need    Need        `json:"need"`
 	Load    figure.Load `json:"load"` // under which the policies were judged
 	Rounds  int         `json:"rounds"`
-	Advised *Judgement  `json:"advised"`                // nil if none meets the need, or that is not known
-	Same    []Judgement `json:"same,omitempty"`         // that meet it too and are shown to cost the same
+	Advised *Judgement  `json:"advised"`                // nil if no policy meets the need, or if that is not known
+	Same    []Judgement `json:"same,omitempty"`         // other policies that meet the need and are shown to cost the same
 	Unlike  []Judgement `json:"perhaps_same,omitempty"` // that meet it too, and whose cost can't be told from the advised one's
 	Open    *Judgement  `json:"undecided,omitempty"`    // the cheapest that may meet it, if it is cheaper than the advised one
-	Nearest *Judgement  `json:"nearest,omitempty"`      // if none meets it
+	Nearest *Judgement  `json:"nearest,omitempty"`      // if no policy meets the need
 	Safer   []Step      `json:"safer,omitempty"`
 	Judged  []Judgement `json:"judged"` // all, in the order of the run
 
@@ -43,7 +43,7 @@ type Recommendation struct {
 	figures  figure.Figures
 }
 
-// Verdict says whether a policy meets the need. It is not known as long as one may meet it.
+// Verdict says whether a policy meets the need. It is not known if none does for certain and one may.
 func (r Recommendation) Verdict() Verdict {
 	if r.Advised != nil {
 		return Met
@@ -51,13 +51,15 @@ func (r Recommendation) Verdict() Verdict {
 	return r.Nearest.Verdict()
 }
 
-// sameCost is by how much costs may differ that are called the same.
+// sameCost is the largest difference between costs that count as the same.
 const sameCost = 0.10
 
-// clearMargin is by how much a figure is inside or outside of a limit so that more rounds won't change the word.
+// clearMargin is the factor by which a figure must be inside or outside its limit, so that more rounds won't
+// change the verdict.
 const clearMargin = 3
 
-// Clear reports whether the verdict is so far from the need's limits that more rounds won't change it: three times.
+// Clear reports whether every deciding figure is inside or outside its limit by the factor clearMargin, so that
+// more rounds won't change the verdict.
 func (r Recommendation) Clear() bool {
 	verdict := r.Verdict()
 	if verdict == NotKnown {
@@ -98,11 +100,10 @@ type Load struct {
 	Writers     int
 }
 
-// ErrLoad says that the results contain no load like the one that was asked for, or
-// more than one.
+// ErrLoad means that the results contain no load like the requested one, or more than one.
 var ErrLoad = errors.New("the results contain")
 
-// Loads returns the loads like l that the figures contain, each once, in their order.
+// Loads returns each load of the figures that matches l once, in their order.
 func Loads(f figure.Figures, l Load) []Load {
 	var loads []Load
 	for _, g := range f.Groups {
@@ -113,17 +114,17 @@ func Loads(f figure.Figures, l Load) []Load {
 	return loads
 }
 
-// takes reports whether a load is like l.
+// takes reports whether a load matches l.
 func (l Load) takes(have Load) bool {
 	return (l.RecordBytes == 0 || l.RecordBytes == have.RecordBytes) && (l.Writers == 0 || l.Writers == have.Writers)
 }
 
-// Recommend judges all policies of the figures that were measured under a load.
+// Recommend judges all policies that were measured under a load.
 //
-// If the need has a rate and the figures have an open loop at that rate or above, it
-// judges that loop. Otherwise it judges the closed one: there the rate is what could be
-// written, and a time is that of a Write at full speed. A policy whose period did not fall due
-// there is judged by its paced trials, if these were at the need's rate or above.
+// If the need has a rate and the figures have an open loop at that rate or above, Recommend judges that
+// loop. Otherwise it judges the closed loop: its rate is the throughput, and its times are times of
+// Writes at full speed. A policy whose period did not fall due there is judged by its paced trials, if
+// these ran at the need's rate or above.
 func Recommend(f figure.Figures, n Need, l Load) (Recommendation, error) {
 	groups, err := l.pick(f.Groups)
 	if err != nil {
@@ -174,7 +175,7 @@ func (l Load) pick(groups []figure.Group) ([]figure.Group, error) {
 	kinds := map[Load]bool{}
 	for _, g := range groups {
 		have := Load{g.RecordBytes, g.Writers}
-		if !l.takes(have) || g.Paced { // which has some of the policies alone
+		if !l.takes(have) || g.Paced { // paced groups hold only some of the policies
 			continue
 		}
 		kinds[have] = true
@@ -221,9 +222,9 @@ func loads(groups []figure.Group) string {
 	return strings.Join(all, "; ")
 }
 
-// choose returns the group that says most about the need. It is the open loop with the
-// least rate that is enough, else the closed loop, else the fastest open one.
-// Among equals new files come first.
+// choose returns the group that says most about the need: the open loop with the lowest rate that is
+// high enough, else the closed loop, else the fastest open loop. Among equals, new files come before
+// existing ones.
 func (n Need) choose(groups []figure.Group) figure.Group {
 	rank := func(g figure.Group) (int, float64) {
 		needed := n.Records(g.RecordBytes)
@@ -253,7 +254,7 @@ func unusual(g figure.Group) int {
 	return n
 }
 
-// decide fills in what follows from the judgements.
+// decide fills in the advised policy and all fields that follow from the judgements.
 func (r *Recommendation) decide() {
 	var meeting []Judgement
 	for _, j := range r.Judged {
@@ -288,7 +289,7 @@ func (r *Recommendation) decide() {
 	r.Falsified = r.falsifiers(advised)
 }
 
-// falsifiers lists the results of a rerun that would prove the advice wrong.
+// falsifiers lists results of a rerun that would prove the advice wrong.
 func (r *Recommendation) falsifiers(j Judgement) []string {
 	var list []string
 	for _, f := range j.Findings {
@@ -296,7 +297,7 @@ func (r *Recommendation) falsifiers(j Judgement) []string {
 			list = append(list, text)
 		}
 	}
-	// The rival is the cheapest other policy that meets the need and costs more.
+	// The rival is the cheapest policy that meets the need and costs more than the advised one.
 	var rivals []Judgement
 	for _, other := range r.Judged {
 		if other.Policy != j.Policy && other.Verdict() == Met && !r.same(j, other) {
@@ -331,8 +332,8 @@ func (f Finding) falsifier(p holdfast.Policy) string {
 	return fmt.Sprintf("%v of a Write %s %s (here %s)", f.Term.Of, than, f.Unit.text(f.Term.Limit), f.Text())
 }
 
-// byShortfall orders judgements by whether a term is not met, then by how far off the worst term
-// is. Then it counts the terms that are not met or not known.
+// byShortfall orders judgements: first by whether a term is not met, then by the worst term's distance
+// from its limit, then by the number of terms that are not met or not known.
 func byShortfall(a, b Judgement) int {
 	worstA, nA := a.shortfall()
 	worstB, nB := b.shortfall()
@@ -348,7 +349,7 @@ func (r Recommendation) Shown() Judgement {
 	return *r.Nearest
 }
 
-// same reports whether it is shown that b costs hardly more than a.
+// same reports whether b is shown to cost the same as a.
 func (r *Recommendation) same(a, b Judgement) bool {
 	if a.Policy == b.Policy {
 		return true
@@ -358,7 +359,7 @@ func (r *Recommendation) same(a, b Judgement) bool {
 	return more <= costA.Lower()*r.Tolerance || r.Load.Rate > 0 && more*r.Load.Rate <= float64(time.Second)/100
 }
 
-// overlap reports whether the costs of two policies can't be told apart.
+// overlap reports whether the intervals of two policies' costs overlap.
 func (r *Recommendation) overlap(a, b Judgement) bool {
 	costA, costB := r.cost(a.Policy), r.cost(b.Policy)
 	return costB.Lower() <= costA.Upper()
@@ -373,15 +374,14 @@ func (r *Recommendation) cost(p holdfast.Policy) figure.Summary {
 	return row.Net.CPU
 }
 
-// bySafety orders by what a power cut takes, and then by what the end of the
-// process takes.
+// bySafety orders by the loss at a power cut, then by the loss at the end of the process.
 func bySafety(a, b Judgement) int {
 	la, lb := a.Policy.Loss(), b.Policy.Loss()
 	return cmp.Or(cmp.Compare(age(la.Power), age(lb.Power)), cmp.Compare(amount(la.Power), amount(lb.Power)), cmp.Compare(age(la.Process), age(lb.Process)),
 		cmp.Compare(la.Process.Bytes, lb.Process.Bytes))
 }
 
-// age returns how old lost bytes may be: 0 if none is lost.
+// age returns the age that lost bytes may have: 0 if none is lost.
 func age(b holdfast.Bound) float64 {
 	switch {
 	case b.None():
@@ -392,7 +392,7 @@ func age(b holdfast.Bound) float64 {
 	return float64(b.Time)
 }
 
-// amount returns how many bytes may be lost where no time bounds their age.
+// amount returns the number of bytes that may be lost if no time bounds their age.
 func amount(b holdfast.Bound) float64 {
 	if b.Time == holdfast.Unlimited && b.Bytes == holdfast.Unlimited {
 		return math.Inf(1)
@@ -403,8 +403,8 @@ func amount(b holdfast.Bound) float64 {
 	return float64(b.Bytes)
 }
 
-// safer returns, for each smaller loss at a power cut, the cheapest policy. It prefers
-// one that meets the need. The smallest loss is the last.
+// safer returns the cheapest policy for each smaller loss at a power cut, the smallest loss last. It
+// prefers policies that meet the need.
 func (r *Recommendation) safer(than Judgement) []Step {
 	cheapest := map[float64]Judgement{}
 	better := func(j, have Judgement) bool {

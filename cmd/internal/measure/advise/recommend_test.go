@@ -167,7 +167,7 @@ func TestJudgement(t *testing.T) {
 	check("an older holdfast", "rate>=50k/s", due, open, "not measured")
 }
 
-// TestIntervalsDecide judges a term by both ends of what was found.
+// TestIntervalsDecide judges a term by both ends of the interval.
 func TestIntervalsDecide(t *testing.T) {
 	check := func(term string, p plant, want advise.Verdict) {
 		t.Helper()
@@ -205,7 +205,7 @@ func TestShareOfACPUIsAtTheNeededRate(t *testing.T) {
 	check("cpu<=5.05%", advise.Met, "5.05%") // 1.01 µs × 50k/s
 	check("cpu<=5.04%", advise.NotKnown, "5.05%")
 	check("cpu<=4.94%", advise.NotMet, "5.05%")
-	p.change = func(r *figure.Row) { r.Net.CPU = summary(300) } // the rest is measuring
+	p.change = func(r *figure.Row) { r.Net.CPU = summary(300) } // all other CPU time is the harness's
 	check("cpu<=1.52%", advise.Met, "1.52%")
 	p.cpu = 0
 	check("cpu<=100%", advise.NotKnown, "not measured")
@@ -274,8 +274,8 @@ func TestTieGoesToLessMemoryThenToLessLoss(t *testing.T) {
 	check("buffer=64KiB", row("buffer=64KiB", 100), row("buffer=4KiB", 112))
 }
 
-// TestOpenLoopIsJudgedBeforeTheClosedOne takes the lowest rate that is enough, and
-// what could be written at full speed from the closed loop.
+// TestOpenLoopIsJudgedBeforeTheClosedOne: the open loop with the lowest rate that is high enough is
+// judged; the throughput at full speed comes from the closed loop.
 func TestOpenLoopIsJudgedBeforeTheClosedOne(t *testing.T) {
 	at := func(due float64) figure.Row {
 		p := plant{policy: "buffer=64KiB", cpu: 100 + due/1000, rate: 2e6, due: due, p99: ms}
@@ -300,7 +300,7 @@ func TestOpenLoopIsJudgedBeforeTheClosedOne(t *testing.T) {
 	check("p99<1s", 0)
 }
 
-// TestPeriodIsJudgedByPacedTrials of default results, whose bursts are too short for it.
+// TestPeriodIsJudgedByPacedTrials: in default results the bursts are too short for a period.
 func TestPeriodIsJudgedByPacedTrials(t *testing.T) {
 	check := func(need string, due float64, fellDue int, want advise.Verdict) {
 		t.Helper()
@@ -394,7 +394,7 @@ func TestJSONHoldsWhatTheWordsShow(t *testing.T) {
 	check(4, "verdict", "met")
 }
 
-// TestClearIsThreeTimesInsideOrOutside of the limits.
+// TestClearIsThreeTimesInsideOrOutside: inside or outside of the limits.
 func TestClearIsThreeTimesInsideOrOutside(t *testing.T) {
 	check := func(need string, want bool) {
 		t.Helper()

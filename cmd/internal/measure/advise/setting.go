@@ -7,19 +7,19 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// A Setting is one of a well-known program's own choices of durability, in the program's own words.
+// A Setting is a durability setting of a well-known program, in the program's own words.
 type Setting struct {
 	Text   string
 	Loses  string          // at a power cut, by the program's documentation
-	Source string          // where that stands
-	Policy holdfast.Policy // that writes and syncs as the program does then
+	Source string          // of Loses
+	Policy holdfast.Policy // writes and syncs as the program does under this setting
 }
 
-// background reports whether a sync is no part of a Write under the setting.
+// background reports whether a Write under the setting returns without a sync.
 func (s Setting) background() bool { return !s.Policy.Sync.Waits() }
 
-// settings are by program, which is the first part of a preset's name; the first of each is the program's default.
-// docs/advise.md has the same table.
+// settings are keyed by program, the first part of a preset's name. The first setting of each is the program's
+// default. docs/advise.md has the same table.
 func settings() map[string][]Setting {
 	return map[string][]Setting{
 		"etcd": {
@@ -64,7 +64,7 @@ func settings() map[string][]Setting {
 // Settings returns the settings of the preset's program, its default first.
 func (p Preset) Settings() []Setting { return settings()[p.program()] }
 
-// program is the name without that of a setting.
+// program returns the preset's name without its setting's part: redis-always is redis.
 func (p Preset) program() string {
 	name, _, _ := strings.Cut(p.Name, "-")
 	return name

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/figure"
 )
 
-// TestSettingsAreInTheTable: each program with a preset has two settings or more, of which one loses nothing or is said to
-// lose something, and each has its row in the document.
+// TestSettingsAreInTheTable: each program with a preset has two settings or more, one of them loses nothing or states its
+// loss, and each has its row in the document.
 func TestSettingsAreInTheTable(t *testing.T) {
 	text, err := os.ReadFile("../../../../docs/advise.md")
 	if err != nil {
@@ -42,7 +42,8 @@ func TestSettingsAreInTheTable(t *testing.T) {
 	}
 }
 
-// TestExplainHasEachSetting: with the time of an append under the policy that does the same.
+// TestExplainHasEachSetting: with the time of an append under the policy that does the same as the
+// setting.
 func TestExplainHasEachSetting(t *testing.T) {
 	p, err := advise.ParsePreset("postgres")
 	if err != nil {
@@ -75,7 +76,8 @@ func TestExplainHasEachSetting(t *testing.T) {
 	}
 }
 
-// TestOpenMetricsAreLinesOfPrometheus: each has a name, labels and a number, below its family; one verdict is 1.
+// TestOpenMetricsAreLinesOfPrometheus: each line has a name, labels and a number, below the line of its family;
+// exactly one verdict is 1.
 func TestOpenMetricsAreLinesOfPrometheus(t *testing.T) {
 	row := plant{policy: "sync=group", cpu: 1000, rate: 1e5, due: 1e5, p99: 2 * ms}.row()
 	r, err := advise.Recommend(planted(row), need(t, "loss<=0,rate>=50k/s,p99<10ms,cpu<=50%"), advise.Load{})

@@ -14,7 +14,8 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/stat"
 )
 
-// Text writes the recommendation for a terminal: the answer and what it rests on, or all that is known.
+// Text writes the recommendation for a terminal: the answer and its evidence, or with all everything
+// that is known.
 func (r Recommendation) Text(w io.Writer, all bool) error {
 	var b strings.Builder
 	if all {
@@ -64,11 +65,11 @@ func (r Recommendation) Text(w io.Writer, all bool) error {
 	return err
 }
 
-// reasons says in a few lines why it is no cheaper policy, what it costs to lose nothing, and how far all that can be believed.
+// reasons gives in a few lines why no cheaper policy is advised, the cost of losing nothing, and the limits of the evidence.
 func (r Recommendation) reasons(b *strings.Builder) {
 	b.WriteByte('\n')
 	if r.Advised != nil {
-		var cheaper *Judgement // the dearest of those that cost less
+		var cheaper *Judgement // the dearest of the cheaper policies that fail
 		for _, j := range r.Judged {
 			if j.Verdict() == NotMet && j.Cost < r.Advised.Cost && (cheaper == nil || j.Cost > cheaper.Cost) {
 				cheaper = &j
@@ -92,7 +93,7 @@ func (r Recommendation) reasons(b *strings.Builder) {
 	}
 }
 
-// conditions says what the judgement holds for.
+// conditions names the load, the machine and the rounds for which the judgement holds.
 func (r Recommendation) conditions() string {
 	h, loop := r.figures.Run.Header, "at full speed"
 	if r.Load.Rate > 0 {
@@ -133,8 +134,8 @@ func nanoseconds(x figure.Number) string {
 	return time.Duration(roundUp(int64(math.Ceil(float64(x))))).String()
 }
 
-// lacks lists the terms that decide the verdict: those that are not met, and by how much; else
-// those that are not known.
+// lacks lists the terms that decide the verdict: the terms that are not met, with the shortfall; else
+// the terms that are not known.
 func (j Judgement) lacks() string {
 	var all []string
 	for _, f := range j.Findings {
@@ -171,7 +172,7 @@ func percent(x float64) string {
 	return fmt.Sprintf("%.0f times", x)
 }
 
-// Text returns the value as it is shown, or why there is none.
+// Text returns the value as it is shown, or the reason why there is none.
 func (f Finding) Text() string {
 	switch {
 	case f.Value < 0 && f.Verdict == NotMet:
@@ -211,7 +212,7 @@ func (f Finding) marginText() string {
 	return percent(m)
 }
 
-// grounds says why it is this policy and no other.
+// grounds gives the reasons for this policy and against the others.
 func (r Recommendation) grounds(b *strings.Builder) {
 	for _, s := range r.Safer {
 		loss, but := "nothing", ""
@@ -263,8 +264,8 @@ func (r Recommendation) table(b *strings.Builder) {
 	w.Flush()
 }
 
-// cautions say what else the judgement depends on. The last are the warnings about the
-// run and about the shown policy's samples.
+// cautions list what else the judgement depends on. Warnings about the run and about the shown policy's
+// samples come last.
 func (r Recommendation) cautions() []string {
 	var list []string
 	if r.Rounds < stat.VerdictRounds {
@@ -302,9 +303,8 @@ func (r Recommendation) cautions() []string {
 	return list
 }
 
-// tooLong says which sync or flush would break a bound by time: one that takes longer
-// than the limit without the period. Where that is more than the period, it is half of
-// the limit; see inFlight.
+// tooLong describes the sync or flush that would break a bound by time: one that takes longer than the
+// limit less the period. If that is longer than the period, it is half of the limit; see inFlight.
 func (f Finding) tooLong(b holdfast.Bound, noun string) string {
 	switch {
 	case b.InFlight && f.Unit == Bytes:

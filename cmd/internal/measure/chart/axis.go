@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// A Scale is how values stand on an axis.
+// A Scale maps values to distances on an axis.
 type Scale int
 
 // The scales.
@@ -20,7 +20,7 @@ const (
 type Axis struct {
 	Name       string
 	Scale      Scale
-	Low, High  float64              // it reaches at least so far, if Low < High
+	Low, High  float64              // the axis covers at least this range, if Low < High
 	Format     func(float64) string // of its numbers; nil writes them out
 	Categories []string             // instead of numbers: names for 0, 1 …, on Y from above to below
 	Bands      map[int]string       // headings above some of the categories of Y
@@ -38,7 +38,7 @@ type tick struct {
 	label string // none: a lesser mark
 }
 
-// long is how long the tick is.
+// long is the tick's length.
 func (t tick) long() int {
 	if t.label == "" {
 		return 3
@@ -46,8 +46,7 @@ func (t tick) long() int {
 	return 5
 }
 
-// on returns where a value is as the scale counts; it is not finite where the value has no
-// place.
+// on maps a value to the axis's own scale; it is not finite if the value has no place there.
 func (a Axis) on(v float64) float64 {
 	switch {
 	case a.Categories != nil || a.Scale == Linear:
@@ -62,10 +61,10 @@ func (a Axis) on(v float64) float64 {
 
 func (a Axis) has(v float64) bool { return finite(a.on(v)) }
 
-// part returns where a value stands between the ends: 0 at the first, 1 at the last.
+// part returns the position of a value between the ends: 0 at the first, 1 at the last.
 func (a axis) part(v float64) float64 { return (a.on(v) - a.begin) / (a.end - a.begin) }
 
-// within is part, and the nearer end for a value beyond it.
+// within is part, limited to the range from 0 to 1.
 func (a axis) within(v float64) float64 {
 	switch part := a.part(v); {
 	case !(part > 0): // not a number: 0 on a logarithmic scale
@@ -75,7 +74,7 @@ func (a axis) within(v float64) float64 {
 	}
 }
 
-// widest returns how wide the widest of its texts is, in heights of a letter.
+// widest returns the width of the axis's widest text, in heights of a letter.
 func (a axis) widest() (width float64) {
 	for _, t := range a.ticks {
 		width = max(width, em(t.label))
@@ -138,7 +137,7 @@ func (a *axis) linear(low, high float64) {
 	a.begin, a.end = from*step, to*step
 }
 
-// decades has marks at the powers of ten, with numbers at 2 and 5 too where they are few.
+// decades has marks at the powers of ten, with numbers at 2 and 5 too if there are few.
 func (a *axis) decades(low, high float64) {
 	begin, end := 1/roundUp(1/low, 1, 2, 5), roundUp(high, 1, 2, 5)
 	if begin >= end {
@@ -146,7 +145,7 @@ func (a *axis) decades(low, high float64) {
 	}
 	few := end/begin < 50
 	first, last := math.Floor(math.Log10(begin)+1e-9), math.Floor(math.Log10(end)+1e-9)
-	every := math.Ceil((last - first) / 8) // of the powers of ten has a number
+	every := math.Ceil((last - first) / 8) // only every n-th power of ten has a number
 	for exponent := first; exponent <= last; exponent++ {
 		for digit := 1.0; digit < 10; digit++ {
 			value := digit * math.Pow(10, exponent)
@@ -182,7 +181,7 @@ func (a *axis) doublings(low, high float64) {
 	}
 }
 
-// nines has marks at 0, the half and each further nine.
+// nines has marks at 0, at 0.5, and at 0.9, 0.99 and so on.
 func (a *axis) nines(high float64) {
 	a.begin, a.end = 0, max(1, math.Ceil(a.on(high)-1e-9))
 	for nines := 0.0; nines <= a.end; nines++ {
@@ -202,8 +201,8 @@ func (a *axis) nines(high float64) {
 	}
 }
 
-// roundUp returns the least of the multiples of a power of ten that is not less than x. The
-// multiples ascend from 1.
+// roundUp returns the smallest product of a power of ten and one of the multiples that is not less than
+// x. The multiples ascend from 1.
 func roundUp(x float64, multiples ...float64) float64 {
 	unit := math.Pow(10, math.Floor(math.Log10(x)))
 	for _, m := range multiples {

@@ -1,7 +1,7 @@
 // Package chart draws series as small pictures: SVG to be put into an HTML page, and
 // lines of text for a terminal.
 //
-// It knows nothing of what the numbers mean. Colours and fonts come from the page's style sheet by
+// It does not know the meaning of the numbers. Colours and fonts come from the page's style sheet by
 // the classes that [Dots] names, so that a page can be light or dark. The picture scales with its
 // width.
 //
@@ -27,39 +27,40 @@ type Dots struct {
 	Rows   []Row
 	Scale  func(float64) string // the text of a number on the scale
 	Series []string             // their names, for the legend
-	Path   []int                // rows whose first dots are joined by steps, from above to below
-	Limits []Limit              // lines from above to below
+	Path   []int                // rows whose first dots are joined by steps, from top to bottom
+	Limits []Limit              // lines from top to bottom
 	Beside bool                 // the labels stand left of the plot, in a picture that is wide
 }
 
-// A Limit is a value up to which, or from which on, something is wanted.
+// A Limit is an upper or lower limit that the reader wants, drawn as a line.
 type Limit struct {
 	Value float64
 	Label string
 }
 
-// A Row is a labelled line of the picture. With a Band it begins one: rows that have more in
-// common than the picture, under a heading.
+// A Row is a labelled line of the picture. With a Band it begins a band: rows that have something in
+// common, under a heading.
 type Row struct {
 	Label  string
 	Band   string
-	Limit  string // what the line above the row says; empty: there is none
+	Limit  string // text of the limit line above the row; empty: no line
 	Marked bool
 	Points []Point
 }
 
-// A Point is a value with its interval; Low and High are NaN where it has none. A
-// value that is not positive and finite is left out: what is left is the bar of a
-// range, from Low to High. Points that come later lie on top.
+// A Point is a value with its interval; without an interval Low and High are NaN. Only the bar from Low
+// to High is drawn if the value is not positive and finite. Later points lie on top.
 type Point struct {
 	Series           int
 	Value, Low, High float64
 
-	Key string // by which a page finds what the dot shows; empty: it is not looked up
+	AtMost bool // the value is no more than this
+
+	Key string // the page finds the dot's data by it; empty: it is not looked up
 }
 
-// The measures of the picture, in units. A row's label stands above its line: policies are long, and telephones narrow.
-// A picture whose labels stand beside the plot is wider.
+// The measures of the picture, in units. A row's label stands above its line, because policies' names are long and
+// telephones narrow. A picture with labels beside the plot is wider.
 const (
 	narrow   = 640
 	wide     = 1000
@@ -67,18 +68,18 @@ const (
 	rowTall  = 40
 	rowLow   = 26  // with its label beside it; of a Plot too
 	gap      = 14  // from a label to the plot
-	bandTop  = 30  // what the heading of a band takes
-	limitTop = 26  // what the line of a limit takes
+	bandTop  = 30  // height of a band's heading
+	limitTop = 26  // height of a limit's line
 	labelUp  = 10  // from a line up to the foot of its label
-	legend   = 22  // what a series takes in the legend
-	top      = 34  // what the labels of limits take below it
+	legend   = 22  // height of a series in the legend
+	top      = 34  // room for the labels of limits below the legend
 	bottom   = 28  // scale
 	radius   = 5   // of a dot
 	advance  = 8.5 // of a character
 )
 
-// top returns where the scale begins, below the legend and the labels of limits. Each series has a line there, for on a
-// telephone the text is larger; in a wide picture they stand in one.
+// top returns where the scale begins, below the legend and the labels of limits. Each series has a line of its own in
+// the legend, because text is larger on a telephone; in a wide picture they share one line.
 func (d Dots) top() int {
 	switch {
 	case !d.Beside:
@@ -131,7 +132,7 @@ func (d Dots) lines() (lines []float64, tall int) {
 	return lines, tall + bottom
 }
 
-// path joins dots by steps: at the height of one to the next one's value, and down to it.
+// path joins dots by steps: horizontally to the next dot's value, then down to it.
 func (d Dots) path(b *strings.Builder, s scale, lines []float64) {
 	var steps strings.Builder
 	for _, row := range d.Path {
@@ -195,7 +196,7 @@ func (p Point) hasDot() bool { return p.Value > 0 && !math.IsInf(p.Value, 0) }
 
 func (p Point) hasBar() bool { return p.Low > 0 && p.High >= p.Low && !math.IsInf(p.High, 0) }
 
-// A scale places values between left and right, in a picture that is so wide.
+// A scale maps values to positions between left and right, in a picture of width wide.
 type scale struct{ low, high, left, right, wide float64 }
 
 func (d Dots) scale(low, high float64) scale {
@@ -263,7 +264,7 @@ func (r Row) draw(b *strings.Builder, s scale, y float64, number func(float64) s
 	fmt.Fprintf(b, `<line class="grid" x1="%.0f" x2="%.0f" y1="%.1f" y2="%.1f"/>`+"\n", s.left, s.right, y, y)
 	for _, p := range r.Points {
 		from, to := s.x(p.Low), s.x(p.High)
-		if !p.hasDot() && p.hasBar() && to-from < 2*radius { // a range that would hardly be seen
+		if !p.hasDot() && p.hasBar() && to-from < 2*radius { // too narrow to be seen
 			p.Value = math.Sqrt(p.Low * p.High)
 		}
 		if p.hasBar() {
@@ -279,9 +280,12 @@ func (r Row) draw(b *strings.Builder, s scale, y float64, number func(float64) s
 	}
 }
 
-// words are what a dot says when it is pointed at.
+// words are the text that a browser shows when the pointer is on a dot.
 func (p Point) words(number func(float64) string) string {
-	if !p.hasBar() {
+	switch {
+	case p.AtMost:
+		return "at most " + number(p.Value)
+	case !p.hasBar():
 		return number(p.Value)
 	}
 	return fmt.Sprintf("%s (%s-%s)", number(p.Value), number(p.Low), number(p.High))

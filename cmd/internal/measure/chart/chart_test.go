@@ -77,7 +77,7 @@ func TestWhatCannotBeDrawnIsLeftOut(t *testing.T) {
 	}
 }
 
-// TestLastNumberOfTheScaleIsWhole: the numbers at the margins stand in the middle of their lines only if there is room.
+// TestLastNumberOfTheScaleIsWhole: a number at the margin is centred at its line only if there is room.
 func TestLastNumberOfTheScaleIsWhole(t *testing.T) {
 	d := plot(chart.Point{Value: 1, Low: 1, High: 1}, chart.Point{Value: 9999, Low: 1, High: 9999})
 	for scale, want := range map[string]string{
@@ -92,7 +92,7 @@ func TestLastNumberOfTheScaleIsWhole(t *testing.T) {
 	}
 }
 
-// TestNarrowRangeIsSeen: a bar without a dot that is smaller than one gets one.
+// TestNarrowRangeIsSeen: a bar without a dot that is narrower than a dot gets one.
 func TestNarrowRangeIsSeen(t *testing.T) {
 	nan := math.NaN()
 	d := plot(chart.Point{Value: nan, Low: 100, High: 101}, chart.Point{Value: nan, Low: 100, High: 900})
@@ -101,7 +101,7 @@ func TestNarrowRangeIsSeen(t *testing.T) {
 	}
 }
 
-// TestEachSeriesHasItsLineInTheLegend: so that their names fit at any size of the text, with the scale below.
+// TestEachSeriesHasItsLineInTheLegend: so that the names fit at any text size, with the scale below.
 func TestEachSeriesHasItsLineInTheLegend(t *testing.T) {
 	d := plot(chart.Point{Value: 5, Low: 5, High: 5})
 	one := d.SVG()

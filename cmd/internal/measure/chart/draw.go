@@ -2,7 +2,7 @@ package chart
 
 func (f frame) shows(m placed) bool { return f.X.has(m.X) && f.Y.has(m.Y) }
 
-// runs divides marks where one has no place.
+// runs splits marks at each mark that has no place on the axes.
 func (f frame) runs(marks []placed, shows func(placed) bool) (runs [][]placed) {
 	broken := true
 	for _, m := range marks {
@@ -23,7 +23,8 @@ func (f frame) hasInterval(m placed) bool {
 	return f.shows(m) && m.Low < m.High && f.Y.has(m.Low) && f.Y.has(m.High)
 }
 
-// mark begins what is drawn for a mark, and returns its end. Without attributes it is no element.
+// mark opens the element of a mark, and returns its closing tag. A mark without attributes has no
+// element.
 func (f frame) mark(s *sheet, m placed) (end string) {
 	if m.Title == "" && m.Class == "" && len(m.Data) == 0 {
 		return "\n"
@@ -42,7 +43,7 @@ func (f frame) mark(s *sheet, m placed) (end string) {
 	return "</g>\n"
 }
 
-// whiskers draws the intervals of a mark through a place.
+// whiskers draws the intervals of a mark at a position.
 func (f frame) whiskers(s *sheet, m placed, x, y float64) {
 	if f.hasInterval(m) {
 		s.add(`<path class="whisker" d="M%v %vV%v"/>`, num(x), num(f.atY(m.Low)), num(f.atY(m.High)))
@@ -57,7 +58,7 @@ type box struct{ x1, y1, x2, y2 float64 }
 
 func (b box) touches(o box) bool { return b.x1 < o.x2 && o.x1 < b.x2 && b.y1 < o.y2 && o.y1 < b.y2 }
 
-// bar returns where the bar of a mark is.
+// bar returns the rectangle of a mark's bar.
 func (f frame) bar(m placed) box {
 	beside := func(room float64) (from, to float64) {
 		wide := room / float64(m.all)
@@ -73,8 +74,8 @@ func (f frame) bar(m placed) box {
 	return box{x + from, min(y1, y2), x + to, max(y1, y2)}
 }
 
-// labels writes the labels of points beside them, and those of bars into them. One that finds no room
-// is left out.
+// labels writes the labels of points beside the points, and the labels of bars into the bars. A label
+// that finds no room is left out.
 func (f frame) labels(s *sheet, all []placedSeries) {
 	var taken []box
 	for _, of := range all {

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Looks is how many series of a picture can be told apart without colour. Lines differ by their
-// dash and shape, points alone by shape and inside.
+// Looks is the number of series that can be told apart in a picture without colour. Lines differ by
+// dash and shape, points alone by shape and filling.
 const Looks = 20
 
-// dashes and shapes go round at different lengths: a look has the remainder in each.
+// dashes and shapes have different lengths: a look takes its number modulo the length from each.
 var dashes = [...]string{"", "7 3", "2 2", "8 2 2 2", "12 4", "5 2 1 2 1 2", "1 3", "12 2 4 2"}
 
 const colours, shapes = 8, 10
@@ -51,7 +51,7 @@ func (s Series) point(to *sheet, x, y float64, hollow bool) {
 	to.add(`<path class="%s" d="%sZ"/>`, class, d.String())
 }
 
-// corners returns those of a shape around the origin, within a circle of radius 1; none is the
+// corners returns the corners of a shape around the origin, within a circle of radius 1; nil is the
 // circle.
 func corners(shape int) [][2]float64 {
 	switch shape {
@@ -77,7 +77,7 @@ func corners(shape int) [][2]float64 {
 	return nil
 }
 
-// regular returns n corners from an angle on. Their distances from the middle alternate.
+// regular returns n corners, beginning at an angle. Their distances from the middle alternate.
 func regular(n int, from, outer, inner float64) (points [][2]float64) {
 	for i := range n {
 		r := outer

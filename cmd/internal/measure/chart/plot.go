@@ -19,17 +19,17 @@ var CSS string
 
 // A Plot is a picture of marks between two axes. The same values give the same bytes.
 //
-// Its element has the class plot. A series is a group with the classes series and s0, s1 …,
-// by its look, and with data-series, its number. The entry of the legend has the class key
-// and the same data-series. A mark with a Title or Data is a group with the class mark.
+// Its element has the class plot. A series is a group with the classes series and s0, s1 … (its look),
+// and the attribute data-series (its number). The entry of the legend has the class key and the same
+// data-series. A mark with a Title or Data is a group with the class mark.
 type Plot struct {
 	ID      string // unique in a page: title and description get their ids from it
-	Title   string // read out; drawn too with Heading
-	Desc    string // what there is to see, for readers who do not see it
+	Title   string // read out by screen readers; drawn too with Heading
+	Desc    string // a description for readers who can't see the picture
 	Heading bool
 	Focus   bool // the keyboard reaches each mark with a Title
 
-	Width, Height float64 // in units; text is 12 of them tall. 0: the usual, or what the categories of Y take
+	Width, Height float64 // in units; text is 12 of them high. 0: the default, or the height of the categories of Y
 	Legend        Place
 	X, Y          Axis
 	Regions       []Region
@@ -49,8 +49,8 @@ const (
 	Nowhere
 )
 
-// A Region is what lies between two values of an axis, shaded from edge to edge of the
-// picture. Where both are the same it is a line.
+// A Region is the range between two values of an axis, shaded from edge to edge of the picture. If both
+// values are the same it is a line.
 type Region struct {
 	OnY      bool // else on X
 	From, To float64
@@ -58,7 +58,7 @@ type Region struct {
 	Class    string // besides region
 }
 
-// A Form is how a series is drawn. Forms are joined by |.
+// A Form is a way to draw a series. Forms are combined with |.
 type Form int
 
 // The forms.
@@ -70,25 +70,25 @@ const (
 	Bars                    // a bar each; they lie where Y has the categories
 )
 
-// A Series is marks that look alike.
+// A Series is a list of marks that look alike.
 type Series struct {
-	Name  string // in the legend; none: it is not there
+	Name  string // in the legend; without a name it is not there
 	As    Form
 	Look  int     // colour, dash and shape, usually the number of the series
 	Size  float64 // of points; 0 is 1
-	Class string  // besides series and that of the look
+	Class string  // a class besides series and s0, s1 …
 	Marks []Mark
 }
 
-// A Mark is a point, a corner of a line or a bar. An interval is drawn if Low < High. What is
-// not finite, or has no place on its axis, is not drawn; a line is broken there.
+// A Mark is a point, a corner of a line or a bar. An interval is drawn if Low < High. A mark that is
+// not finite or has no place on its axis is not drawn, and a line is broken there.
 type Mark struct {
 	X, Y        float64
 	Low, High   float64 // of Y
 	XLow, XHigh float64 // of X
 	Hollow      bool
 	Label       string // beside a point, or in a bar, where there is room
-	Title       string // what a browser shows where the mark is pointed at
+	Title       string // shown by a browser when the pointer is on the mark
 	Class       string
 	Data        []Attr
 }
@@ -101,7 +101,7 @@ type Attr struct{ Name, Value string }
 func (p Plot) SVG() string { return p.draw(false) }
 
 // Document returns the picture as a file that needs no other, or nothing if it has no mark to
-// show. The file is light or dark as the reader asks for.
+// show. The file is light or dark by the reader's setting.
 func (p Plot) Document() string { return p.draw(true) }
 
 // The measures of a picture, in units.
@@ -120,10 +120,10 @@ const (
 	rowMarks    = 30  // and to the middle of its marks
 	bandHigh    = 30  // the heading of categories of Y
 	barTall     = 16  // of the bars of such a row, together
-	barPart     = 0.8 // of a category of X that its bars take
+	barPart     = 0.8 // part of a category of X that its bars cover
 )
 
-// A frame is where things stand: the rectangle between the axes, and the axes.
+// A frame is the layout of a picture: the rectangle between the axes, and the axes.
 type frame struct {
 	Plot
 	x, y                     axis
@@ -179,7 +179,7 @@ func (p Plot) frame() (f frame, ok bool) {
 	}
 	f.top += textTall / 2
 	f.left = edge
-	const wider = 1.1 // than em: names have more wide letters than numbers
+	const wider = 1.1 // names have more wide letters than numbers, so em is too small for them
 	switch {
 	case !f.rows():
 		f.left += f.y.widest()*textTall + 10
@@ -205,7 +205,7 @@ func (p Plot) frame() (f frame, ok bool) {
 	return f, f.bottom > f.top && f.right > f.left
 }
 
-// stack places the categories of Y below each other, and returns how tall they are together.
+// stack places the categories of Y below each other, and returns their total height.
 func (f *frame) stack() (tall float64) {
 	for i := range f.Y.Categories {
 		if f.Y.Bands[i] != "" {
@@ -217,7 +217,7 @@ func (f *frame) stack() (tall float64) {
 	return tall
 }
 
-// rowTall returns how tall a category of Y is.
+// rowTall returns the height of a category of Y.
 func (p Plot) rowTall() float64 {
 	if p.Beside {
 		return rowLow
@@ -225,7 +225,7 @@ func (p Plot) rowTall() float64 {
 	return rowHigh
 }
 
-// rowMiddle returns how far below its top the marks of a category of Y are.
+// rowMiddle returns the distance from a category's top to its marks.
 func (p Plot) rowMiddle() float64 {
 	if p.Beside {
 		return rowLow / 2
@@ -266,7 +266,7 @@ func (p Plot) ends() (ends [4]float64, ok bool) {
 	return ends, ok
 }
 
-// A placed mark knows where its bar begins, and which of how many beside each other it is.
+// A placed mark knows where its bar begins, and its number among the bars beside each other.
 type placed struct {
 	Mark
 	base     float64
@@ -314,7 +314,7 @@ func (p Plot) stacked() (all []placedSeries) {
 
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
-// atX and atY return where a value stands.
+// atX and atY return the position of a value.
 func (f frame) atX(v float64) float64 { return f.left + f.x.part(v)*(f.right-f.left) }
 
 func (f frame) atY(v float64) float64 {
@@ -337,7 +337,7 @@ func (n num) String() string {
 	return strconv.FormatFloat(math.Round(float64(n)*10)/10+0, 'f', -1, 64)
 }
 
-// safe returns a text as XML has it. Control characters have no place there.
+// safe escapes a text for XML. It drops control characters, which XML does not allow.
 func safe(text string) string {
 	return html.EscapeString(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == 0xfffe || r == 0xffff {
@@ -412,7 +412,7 @@ func (f frame) grid(s *sheet) {
 	s.add(`<path class="frame" d="M%v %vV%vH%v"/>`+"\n</g>\n", num(f.left), num(f.top), num(f.bottom), num(f.right))
 }
 
-// regions shades, and names what is shaded within it.
+// regions shades the regions and writes their labels.
 func (f frame) regions(s *sheet) {
 	for _, r := range f.Regions {
 		class := "region"
@@ -445,7 +445,7 @@ func (f frame) regions(s *sheet) {
 	}
 }
 
-// names writes the heading, what the axes are, and the notes at the foot.
+// names writes the heading, the titles of the axes, and the notes at the foot.
 func (f frame) names(s *sheet) {
 	if f.Heading {
 		s.add(`<text class="heading" x="%v" y="%v">%s</text>`+"\n", num(edge), num(edge+15), safe(f.Title))
@@ -475,7 +475,7 @@ func (f frame) names(s *sheet) {
 	}
 }
 
-// keyed returns the series that the legend has, by number.
+// keyed returns the numbers of the series in the legend.
 func (p Plot) keyed() (keyed []int) {
 	for i, s := range p.Series {
 		if s.Name != "" {
@@ -485,7 +485,7 @@ func (p Plot) keyed() (keyed []int) {
 	return keyed
 }
 
-// keyWidth returns how wide the legend at the right is.
+// keyWidth returns the width of the legend at the right.
 func (f frame) keyWidth() float64 {
 	widest := 0.0
 	for _, i := range f.keyed() {
@@ -494,7 +494,7 @@ func (f frame) keyWidth() float64 {
 	return widest*textTall + swatch + 2*edge
 }
 
-// keyRoom returns how wide an entry of the legend above is.
+// keyRoom returns the width of an entry in the legend above.
 func (f frame) keyRoom(i int) float64 { return em(f.Series[i].Name)*textTall + swatch + 20 }
 
 func (f frame) keyLines() (lines [][]int) {
@@ -553,8 +553,8 @@ func (f frame) key(s *sheet, i int, x, y float64) {
 	s.add("</g>\n")
 }
 
-// Key returns what a legend has beside the name of a series, as a small picture: a page may have one legend for many
-// pictures, whose own is Nowhere.
+// Key returns the small picture that stands beside the series' name in a legend. A page can thus have one legend for
+// many pictures that have none of their own.
 func (s Series) Key() string {
 	f := frame{Plot: Plot{Series: []Series{s}}}
 	f.Series[0].Name = ""
@@ -565,8 +565,8 @@ func (s Series) Key() string {
 	return to.String()
 }
 
-// wrapped joins texts to lines of at most so many times a text's height; one that is longer is
-// broken between its words.
+// wrapped joins texts into lines of width most, in heights of a letter; a text that is longer is broken
+// between its words.
 func wrapped(texts []string, between string, most float64) (lines []string) {
 	for _, text := range texts {
 		if n := len(lines); n > 0 && em(lines[n-1]+between+text) <= most {
@@ -585,7 +585,7 @@ func wrapped(texts []string, between string, most float64) (lines []string) {
 	return lines
 }
 
-// em returns about how wide a text is, in heights of its letters: fonts without serifs differ
+// em returns the approximate width of a text, in heights of its letters: fonts without serifs differ
 // little.
 func em(text string) (width float64) {
 	for _, r := range text {
@@ -607,12 +607,12 @@ func em(text string) (width float64) {
 	return width
 }
 
-// joined returns classes that are not empty.
+// joined returns the classes that are not empty.
 func joined(classes ...string) string {
 	return safe(strings.Join(slices.DeleteFunc(classes, func(c string) bool { return c == "" }), " "))
 }
 
-// Together returns pictures of one size as a document: so many beside each other, the others below.
+// Together returns pictures of one size as a document, with `columns` pictures beside each other.
 func Together(title string, columns int, plots []Plot) string {
 	var s sheet
 	var wide, tall float64
@@ -635,8 +635,8 @@ func Together(title string, columns int, plots []Plot) string {
 	return whole.String()
 }
 
-// marks draws the series: areas and bars first, then lines, then points, so that none hides
-// what is smaller. Labels come last.
+// marks draws the series: areas and bars first, then lines, then points, so that nothing hides a
+// smaller element. Labels come last.
 func (f frame) marks(s *sheet) {
 	all := f.stacked()
 	for _, layer := range []struct {
@@ -655,8 +655,8 @@ func (f frame) marks(s *sheet) {
 	f.labels(s, all)
 }
 
-// closest returns how much room there is at least between the names of neighbours, which stand so
-// far from each other.
+// closest returns the least room between the names of two neighbours, for a distance of apart between
+// neighbours.
 func (a axis) closest(apart float64) float64 {
 	least := math.Inf(1)
 	for i := range len(a.ticks) - 1 {

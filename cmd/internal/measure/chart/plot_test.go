@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/chart"
 )
 
-// line is a series of a value for each of 0, 1 …
+// line is a series with the given values at 0, 1 …
 func line(name string, as chart.Form, look int, values ...float64) chart.Series {
 	s := chart.Series{Name: name, As: as, Look: look}
 	for i, v := range values {
@@ -202,7 +202,7 @@ func TestLineIsBrokenWhereAMarkHasNoPlace(t *testing.T) {
 	}
 }
 
-// TestBarsStandOnEachOther: of three stacked, and of three side by side.
+// TestBarsStandOnEachOther: three bars stacked, and three side by side.
 func TestBarsStandOnEachOther(t *testing.T) {
 	p := chart.Plot{Stacked: true, Legend: chart.Nowhere, X: chart.Axis{Categories: []string{"only"}}, Series: []chart.Series{line("a", chart.Bars, 0, 1), line("b", chart.Bars, 1, 2), line("c", chart.Bars, 2, 1)}}
 	rects := func() (all [][4]float64) {
@@ -287,7 +287,7 @@ func TestUnitsAreReadable(t *testing.T) {
 	check(chart.Duration(2*3600e9), "2h")
 }
 
-// TestSeriesDifferInBlackAndWhite: lines, and points alone.
+// TestSeriesDifferInBlackAndWhite: for lines, and for points alone.
 func TestSeriesDifferInBlackAndWhite(t *testing.T) {
 	for _, as := range []chart.Form{chart.Line | chart.Points, chart.Points} {
 		seen := map[string]int{}
@@ -309,7 +309,7 @@ func TestSeriesDifferInBlackAndWhite(t *testing.T) {
 	}
 }
 
-// TestColoursStandOutFromThePaper: 3 to 1 for what is drawn, as WCAG has it for graphics, and 4.5 to 1 for text.
+// TestColoursStandOutFromThePaper: WCAG's contrast of 3 to 1 for graphics, and 4.5 to 1 for text.
 func TestColoursStandOutFromThePaper(t *testing.T) {
 	light, dark, found := strings.Cut(chart.CSS, "@media")
 	if !found {
@@ -358,7 +358,7 @@ func TestPlotScalesWithItsSize(t *testing.T) {
 	}
 }
 
-// TestNamesOfCategoriesAreTurnedWhereTheyTouch: side by side they would lie on each other.
+// TestNamesOfCategoriesAreTurnedWhereTheyTouch: side by side they would overlap.
 func TestNamesOfCategoriesAreTurnedWhereTheyTouch(t *testing.T) {
 	turned := func(names ...string) int {
 		p := chart.Plot{X: chart.Axis{Categories: names}, Series: []chart.Series{line("", chart.Points, 0, make([]float64, len(names))...)}}
@@ -375,7 +375,7 @@ func TestNamesOfCategoriesAreTurnedWhereTheyTouch(t *testing.T) {
 	}
 }
 
-// TestNamesStandBesideTheirMarks: with Beside a name ends left of the plot, at the height of its marks, and a row takes less room.
+// TestNamesStandBesideTheirMarks: with Beside a name ends left of the plot, at the height of its marks, and a row is lower.
 func TestNamesStandBesideTheirMarks(t *testing.T) {
 	p := chart.Plot{
 		X: chart.Axis{High: 10}, Y: chart.Axis{Categories: []string{"buffer=64KiB,flush=100ms,sync=1s", "durable"}},

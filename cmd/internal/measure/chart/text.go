@@ -8,8 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// The characters of a picture in text. A dot is its series' own, so that no colour
-// is needed.
+// The characters of a picture in text. Each series has its own dot, so that no colour is needed.
 const (
 	dotMarks  = "●○◆◇▲△"
 	rangeMark = '░' // a bar without a dot
@@ -19,8 +18,7 @@ const (
 	axisMark  = '─'
 )
 
-// leastPlot is how wide the part with the dots is at least, however narrow the
-// picture shall be.
+// leastPlot is the least number of columns for the part with the dots, even in a narrower picture.
 const leastPlot = 16
 
 const labelGap = 2 // columns between a label and its dots
@@ -58,8 +56,8 @@ func (d Dots) longestLabel() int {
 	return longest
 }
 
-// A textPlot is the part of a text picture that has the dots: so many columns from low
-// to high, and labels before it.
+// A textPlot is the part of a text picture that has the dots: `columns` columns from low to high, after
+// the labels.
 type textPlot struct {
 	low, high       float64
 	labels, columns int
@@ -70,7 +68,7 @@ func (p textPlot) line(b *strings.Builder, label string, cells []rune) {
 	b.WriteString(strings.TrimRight(text, " ") + "\n")
 }
 
-// cut shortens a text to so many characters.
+// cut shortens a text to at most `most` characters.
 func cut(text string, most int) string {
 	runes := []rune(text)
 	if len(runes) <= most {
@@ -133,8 +131,8 @@ func (p textPlot) axis() []rune {
 	return cells
 }
 
-// numbers stand under their ticks, the outermost within the plot; one that would
-// touch the one before it is left out.
+// numbers writes the numbers under their ticks, the outermost within the plot. It leaves out a number
+// that would touch the one before it.
 func (p textPlot) numbers(scale func(float64) string) []rune {
 	cells, free := p.blank(' '), 0
 	for _, value := range p.decades() {
@@ -149,8 +147,8 @@ func (p textPlot) numbers(scale func(float64) string) []rune {
 	return cells
 }
 
-// textLegend names the series by their marks, below the dots if that is within the width. They are on
-// lines of their own where one has no room for all.
+// textLegend names the series by their marks, below the dots if the text fits into the width. Otherwise
+// each series has a line of its own.
 func (d Dots) textLegend(below, width int) []string {
 	var names []string
 	for i, name := range d.Series {

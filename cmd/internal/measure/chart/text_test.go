@@ -15,7 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// nanoseconds prints powers of ten as a scale of times does.
+// nanoseconds formats powers of ten as the numbers of a time scale.
 func nanoseconds(x float64) string {
 	for _, unit := range []string{"ns", "µs", "ms"} {
 		if x < 999 {

@@ -15,28 +15,30 @@ import (
 )
 
 const (
-	// othersDoubtful is how much of one CPU other programs may take during the trials.
+	// othersDoubtful is the part of one CPU above which other programs make a run doubtful.
 	othersDoubtful = 0.10
 
-	// The kernel looks once a tick who is at work. So a count of ticks varies by its square root, and a trial
-	// of some milliseconds may have a tick too many. What is told is tickDeviations beyond that.
+	// The kernel samples the running task once a tick. So a count of n ticks has a standard deviation of √n,
+	// and a trial of some milliseconds may have a tick too many. A warning needs tickDeviations standard
+	// deviations.
 	tickDeviations = 4
 
-	// memoryDoubtful is the part of the time in which some task may wait for memory.
+	// memoryDoubtful is the part of the time above which tasks that wait for memory make a run
+	// doubtful.
 	memoryDoubtful = 0.10
 )
 
-// A cause is something that disturbs trials, and how the machine's counts show it.
+// A cause is something that disturbs trials, with the counts of the machine that show it.
 type cause struct {
-	code, what, cure string // what has a %.2f for the part of the time
+	code, what, cure string // the text contains one %.2f: the number of CPUs, or the part of the time
 
 	spent  func(*result.Trial) (time.Duration, bool) // false: not known
 	of     func(result.Cell) bool                    // the cells that show it; nil is all
-	least  func(share) time.Duration                 // of CPU time by ticks: what may be nothing; else nil
-	enough float64                                   // the part of the elapsed time that is too much
+	least  func(share) time.Duration                 // the CPU time below which a count of ticks is no evidence; nil: none
+	enough float64                                   // a larger part of the elapsed time gets a warning
 }
 
-// leastTicked is the least that differs from nothing in a count of ticks.
+// leastTicked is the least time that a count of ticks proves to be more than zero.
 func leastTicked(counted time.Duration) time.Duration {
 	return tickDeviations * time.Duration(math.Sqrt(float64(max(0, counted))*float64(tick)))
 }
@@ -63,12 +65,12 @@ func causes() []cause {
 	}
 }
 
-// showsOthers reports whether the CPU time that is not ours is other programs': the kernel does little in the background for
-// a cell that never syncs.
+// showsOthers reports whether CPU time that this process did not use was used by other programs: the kernel does little in
+// the background for a cell that never syncs.
 func showsOthers(c result.Cell) bool { return c.Empty || c.Policy.Sync.Mode == holdfast.SyncNever }
 
-// othersOf returns how many CPUs other programs took during a run, or absent. What does not differ from
-// nothing is 0.
+// othersOf returns the number of CPUs that other programs used during a run, or absent. It is 0 if the
+// ticks do not prove that they used any.
 func othersOf(run result.Run) Number {
 	f := Figures{Run: run}
 	var c cause
@@ -87,13 +89,14 @@ func othersOf(run result.Run) Number {
 	return Number(all.part())
 }
 
-// cpusOf returns how many CPUs the machine has, or 0 if that is not known.
+// cpusOf returns the number of CPUs of the machine, or 0 if it is not known.
 func cpusOf(run result.Run) int {
 	n, _ := strconv.Atoi(machine.Get(run.Header.Machine, "CPUs online").Value)
 	return max(0, n)
 }
 
-// others returns the CPU time that was not ours during a trial. By ticks it may be less than nothing.
+// others returns the CPU time that this process did not use during a trial. Counted in ticks, it may be
+// below 0.
 func others(t *result.Trial) (time.Duration, bool) {
 	if t.Activity == nil || t.Activity.CPUBusy == nil {
 		return 0, false
@@ -115,10 +118,10 @@ func known(of func(machine.Activity) *time.Duration) func(*result.Trial) (time.D
 	}
 }
 
-// warnOfActivity reports what else the machine did, and in which rounds.
+// warnOfActivity warns of other activity of the machine, and names the rounds.
 func (f Figures) warnOfActivity() []Warning {
 	of := make([][]Warning, len(causes()))
-	var all sync.WaitGroup // each looks at every trial
+	var all sync.WaitGroup // each cause reads every trial
 	for i, c := range causes() {
 		all.Go(func() { of[i] = c.warn(f.cellsOf(c), cpusOf(f.Run)) })
 	}
@@ -145,15 +148,16 @@ func (f Figures) cellsOf(c cause) iter.Seq[*result.Trial] {
 // A share is the part of the trials' time that a cause took.
 type share struct {
 	spent, elapsed time.Duration
-	own            time.Duration // CPU time of ours
+	own            time.Duration // CPU time of this process
 }
 
-// plus adds another's.
+// plus returns the sum of two shares.
 func (s share) plus(other share) share {
 	return share{s.spent + other.spent, s.elapsed + other.elapsed, s.own + other.own}
 }
 
-// within returns the share with no more spent than there is: ours was not others'. 0 CPUs are not known.
+// within limits the time spent to the CPU time that this process left unused. 0 CPUs: the number is not
+// known.
 func (s share) within(cpus int) share {
 	if cpus > 0 {
 		s.spent = max(0, min(s.spent, time.Duration(cpus)*s.elapsed-s.own))
@@ -163,18 +167,18 @@ func (s share) within(cpus int) share {
 
 func (s share) part() float64 { return float64(s.spent) / float64(s.elapsed) }
 
-// exceeds reports whether it is too much.
+// exceeds reports whether the share is large enough for a warning.
 func (s share) exceeds(c cause) bool {
 	return (c.least == nil || s.spent > c.least(s)) && s.part() > c.enough && s.spent > 0
 }
 
-// shares adds up the trials, in all and by round.
+// shares sums the trials: over all rounds, and by round.
 func (c cause) shares(trials iter.Seq[*result.Trial], cpus int) (all share, rounds map[int]share) {
 	if c.least == nil {
-		cpus = 0 // it is no CPU time
+		cpus = 0 // the cause's time is no CPU time
 	}
 	rounds = map[int]share{}
-	at, r := 0, share{} // of the round, that most trials share with the one before
+	at, r := 0, share{} // the current round, because most trials have the same round as the one before
 	for t := range trials {
 		spent, ok := c.spent(t)
 		if !ok {
@@ -194,7 +198,7 @@ func (c cause) shares(trials iter.Seq[*result.Trial], cpus int) (all share, roun
 	return all.within(cpus), rounds
 }
 
-// warn returns a warning if the cause took too much of all rounds, or of some.
+// warn returns a warning if the cause took too much of all rounds, or of some rounds.
 func (c cause) warn(trials iter.Seq[*result.Trial], cpus int) []Warning {
 	all, rounds := c.shares(trials, cpus)
 	var in []int
@@ -214,10 +218,11 @@ func (c cause) warn(trials iter.Seq[*result.Trial], cpus int) []Warning {
 	return []Warning{newWarning(c.code, fmt.Sprintf(c.what, worst.part())+inRounds(in), c.cure).in(in)}
 }
 
-// mostStretches is how many stretches of rounds a text names: results have all.
+// mostStretches is the largest number of stretches of rounds that a text names. Results have all of
+// them.
 const mostStretches = 5
 
-// inRounds names the rounds, or is empty.
+// inRounds names the rounds as a clause, or returns an empty text.
 func inRounds(rounds []int) string {
 	if len(rounds) == 0 {
 		return ""

@@ -22,30 +22,31 @@ type Contrast struct {
 	B         Side                 `json:"b"`
 	Machines  []machine.Difference `json:"machine_differences,omitempty"`
 	Threshold float64              `json:"threshold"` // 0.05 is 5 %; ratios inside are the same
-	Floor     Number               `json:"floor"`     // the larger noise of the two runs; absent where one has none
+	Floor     Number               `json:"floor"`     // the larger noise of the two runs; absent if one has none
 
-	// Unpaired says why the rounds of the two are not paired, or is empty.
+	// Unpaired is the reason why the rounds of the two runs are not paired, or empty.
 	//
-	// Pairs are rounds of the same number. They ran the cells in the same order. So
-	// what one cell does to the next is in both. But hours may lie between them, so
-	// they differ by what the machine did meanwhile.
+	// Two rounds with the same number are a pair. They ran the cells in the same order, so the effect
+	// of one cell on the next is in both. But they may be hours apart, so the machine's own changes in
+	// that time remain.
 	Unpaired string `json:"unpaired_because,omitempty"`
 
-	// Between says what lies between the two. Moved is by how much the machine may have moved
-	// meanwhile, as a factor's distance from 1: the largest that an interval has in it. It is 0
-	// for all but two runs. Controls show it, where both runs have them.
+	// Between tells how the two runs were made. Moved is the largest movement of the machine between
+	// the runs that an interval allows for, as a factor's distance from 1. It is 0 except between two
+	// runs. It is measured by the controls if both runs have them.
 	Between  Between       `json:"between"`
 	Moved    Number        `json:"moved"`
 	Controls []ControlMove `json:"controls,omitempty"`
 
-	// Disturbed says why there is no verdict, or is empty: other programs took more of the CPUs during one run
-	// than during the other.
+	// Disturbed is the reason why there is no verdict, or empty: other programs used more of the CPUs during
+	// one run than during the other.
 	Disturbed string `json:"no_verdict_because,omitempty"`
 
 	Cells []Change `json:"cells"`
 
-	// Overall and InMemory are of geometric means, B/A: of all cells that are not paced, and of those among them whose
-	// Writes do not wait for the disk and that have controls. Half of the 5 % is theirs, half the cells'.
+	// Overall and InMemory are geometric means of B/A. Overall is the mean of all cells that are not paced, InMemory
+	// of the cells among them that have controls and whose Writes do not wait for the disk. The two means share one
+	// half of the 5 % of error, the cells the other half.
 	Overall  Comparison `json:"overall"`
 	InMemory Comparison `json:"in_memory"` // no ratio: there are fewer than two such cells, or all are
 
@@ -53,13 +54,13 @@ type Contrast struct {
 	OnlyB []string `json:"only_in_b,omitempty"`
 }
 
-// Between says what lies between the runs A and B.
+// Between tells how the runs A and B were made.
 type Between string
 
 const (
 	Apart       Between = "two runs"
 	Alternately Between = "alternate rounds" // each pair in two new processes
-	OneRun      Between = "one run"          // that is compared with itself
+	OneRun      Between = "one run"          // compared with itself
 )
 
 // A Side is one of the two runs.
@@ -76,7 +77,7 @@ type Side struct {
 	run indexed
 }
 
-// Results returns the run's raw values.
+// Results returns the run's raw data.
 func (s Side) Results() result.Run { return s.run.Run }
 
 // NewSide names a run, or returns ErrNoRound.
@@ -107,14 +108,15 @@ type Change struct {
 	B    Summary     `json:"b_ns_per_record"`
 	Net  bool        `json:"net"` // what measuring takes is subtracted; false where a run has no empty cell
 
-	// Controlled: Cost compares what the cell took against its control, turn by turn (see [result.Measurement.Controls]).
-	// Nothing is scaled or subtracted there: the control has the same harness. Else Cost compares A and B themselves.
+	// Controlled: Cost compares the ratio of the cell's time to its control's time, turn by turn (see
+	// [result.Measurement.Controls]). Nothing is scaled or subtracted there: the control has the same harness. Else Cost
+	// compares A and B themselves.
 	Controlled bool   `json:"controlled"`
 	ControlA   Number `json:"a_control_ns_per_record"` // the median
 	ControlB   Number `json:"b_control_ns_per_record"`
 
-	// Records is how many A wrote in a trial, if B wrote another number. Then one side
-	// spreads the fixed cost of a file over more records: from twice as many on there is no verdict.
+	// Records is the number of records of a trial in A, if B has another number. The fixed cost of a
+	// file is then spread over more records on one side: from a factor of 2 on there is no verdict.
 	Records int64 `json:"a_records,omitempty"`
 
 	Cost      Comparison `json:"cost"`          // B/A
@@ -122,15 +124,14 @@ type Change struct {
 	Regressed bool       `json:"regressed"`
 
 	waits    bool    // its Writes may have waited for the disk
-	down, up float64 // the standard errors of the ratio's logarithm that come from what was subtracted
+	down, up float64 // standard errors of the ratio's logarithm, due to the harness that was subtracted
 }
 
 // Compare compares b with a, cell by cell, or returns ErrNothingInCommon. A cell has
 // regressed if it is slower, and the whole interval of its ratio is beyond the
-// threshold. The costs are net, and the errors of both harnesses are in the intervals. Cells that repeat
-// others, and empty ones, are in no comparison. With the controls they show how far the machine
-// moves between two runs (see [stat.Moved]); rounds that were run alternately need no such
-// allowance.
+// threshold. The costs are net, and the errors of both harnesses are in the intervals. Twins and empty
+// cells are not compared. Together with the controls they show how far the machine moves between two
+// runs (see [stat.Moved]); rounds that were run alternately need no such allowance.
 func Compare(a, b Side, alternately bool, threshold float64) (Contrast, error) {
 	c := Contrast{
 		A: a, B: b, Threshold: threshold, Floor: Number(math.Max(float64(a.Floor), float64(b.Floor))),
@@ -166,7 +167,7 @@ func Compare(a, b Side, alternately bool, threshold float64) (Contrast, error) {
 	return c, nil
 }
 
-// sum fills in the comparisons of many cells together.
+// sum fills in the comparisons of all cells together.
 func (c *Contrast) sum(before, after [][]float64, moved []stat.Movement) {
 	of := func(is func(Change) bool) (a, b [][]float64, m stat.Movement) {
 		all := true
@@ -180,7 +181,7 @@ func (c *Contrast) sum(before, after [][]float64, moved []stat.Movement) {
 			}
 		}
 		if moved != nil && all {
-			m = stat.Beside() // what one cell of many does by itself is little in their mean
+			m = stat.Beside() // in a mean of many cells the movement of one cell is small
 		}
 		return a, b, m
 	}
@@ -198,7 +199,7 @@ func (c *Contrast) sum(before, after [][]float64, moved []stat.Movement) {
 	}
 }
 
-// decide takes the words away, or sets them, where they don't follow from the intervals.
+// decide corrects the verdicts that do not follow from the intervals alone.
 func (c *Contrast) decide() {
 	all := []*Comparison{&c.Overall, &c.InMemory}
 	for i := range c.Cells {
@@ -217,11 +218,13 @@ func (c *Contrast) decide() {
 	}
 }
 
-// mostApart is by how many CPUs what other programs took in two runs may differ, for a verdict. A neighbour
-// slows a Writer down more than it slows the control: it keeps its second goroutine from running.
+// mostApart is the largest difference, in CPUs, between the other programs' CPU use in two runs that still
+// allows a verdict. Another program slows a Writer down more than its control: it takes the CPU of the
+// Writer's second goroutine.
 const mostApart = 0.25
 
-// whyDisturbed returns why two runs can't be compared, or nothing. Runs of few rounds have no verdict anyhow.
+// whyDisturbed returns the reason why two runs can't be compared, or an empty text. Runs with too few rounds
+// have no verdict anyway.
 func (c *Contrast) whyDisturbed() string {
 	enough := min(c.A.Rounds, c.B.Rounds) >= stat.VerdictRounds
 	if a, b := c.A.Others, c.B.Others; enough && c.Between == Apart && math.Abs(float64(a-b)) > mostApart {
@@ -230,7 +233,7 @@ func (c *Contrast) whyDisturbed() string {
 	return ""
 }
 
-// pair finds the cells that both runs have, and returns their costs less the harness.
+// pair finds the cells that are in both runs, and returns their costs less the harness.
 func (c *Contrast) pair() (before, after [][]float64) {
 	for _, cell := range compared(c.B.run.Run) {
 		earlier, ok := find(c.A.run, cell)
@@ -251,7 +254,7 @@ func (c *Contrast) pair() (before, after [][]float64) {
 		change.waits = mayWait(c.A.run, earlier) || mayWait(c.B.run, cell)
 		besideA, controlA, okA := beside(earlier, trialsA)
 		besideB, controlB, okB := beside(cell, trialsB)
-		inBackground := change.waits && !cell.Policy.Sync.Waits() // syncs that the control does not have
+		inBackground := change.waits && !cell.Policy.Sync.Waits() // the control has no syncs in the background
 		if change.Controlled = okA && okB && !inBackground && c.Between != Alternately; change.Controlled {
 			change.ControlA, change.ControlB = controlA, controlB
 			before, after = append(before, besideA), append(after, besideB)
@@ -272,8 +275,8 @@ func (c *Contrast) pair() (before, after [][]float64) {
 	return before, after
 }
 
-// beside returns what a cell's records took against those of the control, round by round: the median of the trial's
-// turns, each divided by the control that followed it. It also returns what a record of the control took. Not ok: a trial has none.
+// beside returns the ratio of a cell's time to its control's time for each round: the median of the trial's turns, each divided by
+// the control that followed it. It also returns the control's time for a record. ok is false if a trial has no control.
 func beside(cell result.Cell, trials []*result.Trial) (ratios []float64, control Number, ok bool) {
 	var controls []float64
 	for _, t := range trials {
@@ -294,8 +297,9 @@ func beside(cell result.Cell, trials []*result.Trial) (ratios []float64, control
 	return ratios, Number(stat.Median(controls)), len(trials) > 0
 }
 
-// harnessErrors returns the standard errors of the logarithm of b/a that come from the harnesses: towards a smaller
-// ratio, and towards a larger one. The two harnesses were measured independently, so their squares add up.
+// harnessErrors returns the standard errors of the logarithm of b/a that come from the harnesses: toward a smaller
+// ratio, and toward a larger one. The two harnesses were measured independently, so the squares of their errors add
+// up.
 func harnessErrors(a, b float64, harnessA, harnessB Summary) (down, up float64) {
 	move := func(net, by float64, harness Summary) float64 {
 		z := 1.0 // too few rounds for an interval: their range is one standard error
@@ -312,14 +316,14 @@ func harnessErrors(a, b float64, harnessA, harnessB Summary) (down, up float64) 
 	return down, up
 }
 
-// mayWait reports whether the Writes of a cell may have waited for the disk. Those of a trial in turns are over before the
-// first sync, unless one was seen meanwhile.
+// mayWait reports whether Writes of a cell may have waited for the disk. A trial in turns is over before the first sync
+// starts, unless it counted a sync while it wrote.
 func mayWait(run indexed, c result.Cell) bool {
 	return waitsForDisk(c) && slices.ContainsFunc(run.Rounded(c.Name), func(t *result.Trial) bool { return len(t.Turns) == 0 || t.SyncsWriting > 0 })
 }
 
-// doubts returns what the intervals of the cells have in them beside the rounds. That is how far the machine may have
-// moved, and the errors of the harnesses. Nil: nothing lies between the two, and their harness is one too.
+// doubts returns the uncertainty of each cell that does not come from its rounds: how far the machine may have moved,
+// and the errors of the harnesses. It is nil if the two were measured in one run, with one harness.
 func (c *Contrast) doubts(before, after [][]float64) []stat.Movement {
 	if c.Between == OneRun {
 		return nil
@@ -334,8 +338,8 @@ func (c *Contrast) doubts(before, after [][]float64) []stat.Movement {
 	return doubts
 }
 
-// movements returns how far the machine may have moved for each cell. Cells without controls
-// are judged by those of their load and kind, if there are a few. Nil: nothing lies between the two.
+// movements returns for each cell how far the machine may have moved. Cells without controls use the
+// cells of the same load and kind, if there are enough. It is nil unless the two were run apart.
 func (c *Contrast) movements(before, after [][]float64) (moved []stat.Movement) {
 	if c.Between != Apart {
 		return nil
@@ -364,8 +368,8 @@ func (c *Contrast) movements(before, after [][]float64) (moved []stat.Movement) 
 	return moved
 }
 
-// twinsBeside compares the cells of a run with their twins by what they took against their controls: those that wait for
-// the disk as the cell does.
+// twinsBeside compares cells of a run with their twins, each relative to its control. It takes only cells that wait for
+// the disk if the given cell does, and only cells that don't if it doesn't.
 func twinsBeside(run indexed, kind Change) (found []stat.Comparison) {
 	for _, c := range run.Header.Cells {
 		if c.Twin == "" || c.Policy.Sync.Waits() != kind.Cell.Policy.Sync.Waits() {
@@ -382,7 +386,8 @@ func twinsBeside(run indexed, kind Change) (found []stat.Comparison) {
 	return found
 }
 
-// alike returns the costs of the cells that the machine moves as it moves one.
+// alike returns the costs of the cells that a movement of the machine affects in the same way as the
+// given cell.
 func (c *Contrast) alike(kind Change, before, after [][]float64) (a, b [][]float64) {
 	for _, like := range []func(Change) bool{
 		func(other Change) bool { return sameKind(other.Cell, kind.Cell) && other.Load == kind.Load },
@@ -402,16 +407,17 @@ func (c *Contrast) alike(kind Change, before, after [][]float64) (a, b [][]float
 	return a, b
 }
 
-// fewLike: how far fewer cells lie apart says little of how a machine moves.
+// fewLike: the spread of fewer cells tells little of the machine's movement.
 const fewLike = 4
 
-// sameKind reports whether the machine moves two cells alike: both wait for the disk or none does, and both are paced
-// or none is.
+// sameKind reports whether a movement of the machine affects two cells alike: both or neither wait for the disk, and
+// both or neither are paced.
 func sameKind(a, b result.Cell) bool {
 	return waitsForDisk(a) == waitsForDisk(b) && a.Every > 0 == (b.Every > 0)
 }
 
-// twins compares the cells of a run with their twins: of the kind of the cell, or else all.
+// twins compares the cells of a run with their twins: the cells of the same kind, or all if there are
+// none.
 func twins(run indexed, kind Change) (found []stat.Comparison) {
 	for _, same := range []bool{true, false} {
 		for _, c := range run.Header.Cells {
@@ -428,14 +434,15 @@ func twins(run indexed, kind Change) (found []stat.Comparison) {
 	return found
 }
 
-// halves compares the later rounds of a cell with the earlier ones. What a run does to itself, another may do to it.
+// halves compares the later rounds of a cell with the earlier ones. A change within one run may also happen between
+// two runs.
 func halves(costs []float64) stat.Comparison {
 	middle := len(costs) / 2
 	return stat.Unpaired(costs[:middle], costs[middle:])
 }
 
-// emptyMoves compares the cells that write nothing, b with a: no code of a Writer is in
-// them. They stand for the controls of runs that have none.
+// emptyMoves compares the cells that write nothing, b with a: they run no code of a Writer. They stand
+// in for controls in runs without controls.
 func emptyMoves(a, b indexed) (moves []stat.Comparison) {
 	for _, c := range b.Header.Cells {
 		if c.Empty && a.empty[LoadOf(c)].Name == c.Name {
@@ -446,8 +453,7 @@ func emptyMoves(a, b indexed) (moves []stat.Comparison) {
 	return moves
 }
 
-// Regressed reports whether a cell, or all together, got slower by more than the
-// threshold.
+// Regressed reports whether a cell, or all cells together, got slower by more than the threshold.
 func (c Contrast) Regressed() bool {
 	return c.regressed(c.Overall) || c.regressed(c.InMemory) || slices.ContainsFunc(c.Cells, func(change Change) bool { return change.Regressed })
 }
@@ -461,7 +467,7 @@ func compared(run result.Run) []result.Cell {
 	return slices.DeleteFunc(slices.Clone(run.Header.Cells), func(c result.Cell) bool { return c.Empty || c.Twin != "" })
 }
 
-// find returns the cell of a run that does the same as another's.
+// find returns the cell of a run that does the same as a cell of the other run.
 func find(run indexed, like result.Cell) (result.Cell, bool) {
 	at, ok := run.cells[like.Name]
 	if !ok {
@@ -498,19 +504,20 @@ func (c Contrast) pairs() []int {
 	return slices.DeleteFunc(numbers(c.A.run), func(round int) bool { return !isIn(other, round) })
 }
 
-// isIn reports whether rounds, in order, have one.
+// isIn reports whether the sorted rounds contain a round.
 func isIn(rounds []int, round int) bool {
 	_, ok := slices.BinarySearch(rounds, round)
 	return ok
 }
 
-// without returns the trials for which is returns false. Those of a run's index stay as they are.
+// without returns the trials for which is returns false. It copies the list, because a run's index
+// keeps the original.
 func without(trials []*result.Trial, is func(*result.Trial) bool) []*result.Trial {
 	return slices.DeleteFunc(slices.Clone(trials), is)
 }
 
-// trials returns the trials of a cell in both runs. If the rounds are paired, those of a pair
-// have the same index. A paced trial in which the period did not fall due is in neither.
+// trials returns the trials of a cell in both runs. If the rounds are paired, the two trials of a pair
+// have the same index. A paced trial whose period did not fall due is left out.
 func (c Contrast) trials(earlier, cell result.Cell) (before, after []*result.Trial) {
 	before, after = c.A.run.Rounded(earlier.Name), c.B.run.Rounded(cell.Name)
 	if cell.Every > 0 && max(cell.Policy.FlushEvery, cell.Policy.Sync.Every) > 0 {
@@ -526,8 +533,8 @@ func (c Contrast) trials(earlier, cell result.Cell) (before, after []*result.Tri
 	return before, after
 }
 
-// farthest returns by how much the control moved most that says something of a cell: as a
-// factor's distance from 1, or absent.
+// farthest returns the largest movement of the controls that matter for a cell, as a factor's distance
+// from 1, or absent.
 func (c Contrast) farthest(cell Change) Number {
 	most := absent
 	for _, m := range c.Controls {
@@ -538,7 +545,7 @@ func (c Contrast) farthest(cell Change) Number {
 	return most
 }
 
-// controlMoves returns the controls in both runs, if they have any.
+// controlMoves returns the movement of each control, if both runs have controls.
 func controlMoves(a, b Side) (moves []ControlMove) {
 	if len(a.Results().Controls) == 0 || len(b.Results().Controls) == 0 {
 		return nil

@@ -17,8 +17,8 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/stat"
 )
 
-// twinned is a run of the cells a and b, and of a again. The rounds differ a little. b takes that
-// much longer than usual, in percent.
+// twinned is a run of the cells a and b, and of a's twin. The rounds differ a little. b takes slowdown
+// percent longer than usual.
 func twinned(rounds, slowdown int) result.Run {
 	slower := cell("b")
 	slower.Policy = holdfast.Durable()
@@ -39,7 +39,7 @@ func compared(t *testing.T, a, b result.Run) figure.Contrast {
 	return contrast(t, a, b, false)
 }
 
-// contrast compares two runs that were alternate or apart.
+// contrast compares two runs that were made alternately or apart.
 func contrast(t *testing.T, a, b result.Run, alternately bool) figure.Contrast {
 	t.Helper()
 	var sides [2]figure.Side
@@ -75,7 +75,7 @@ func TestRegressionIsBeyondTheThreshold(t *testing.T) {
 	check(-6, stat.Faster, false)
 }
 
-// TestOverallIsTheGeometricMean: one cell of two takes 21 % longer, which is 10 %.
+// TestOverallIsTheGeometricMean: one of two cells takes 21 % longer, so the mean is 10 %.
 func TestOverallIsTheGeometricMean(t *testing.T) {
 	c := compared(t, twinned(12, 0), twinned(12, 21))
 	if math.Abs(c.Overall.Ratio-1.1) > 0.001 || c.Overall.Verdict != stat.Slower {
@@ -104,8 +104,8 @@ func TestRunsArePairedIfSeedPlanAndMachineAgree(t *testing.T) {
 	check("machines differ", func(r *result.Run) { r.Header.Machine = []machine.Fact{{Name: "kernel", Value: "7"}} })
 }
 
-// TestPairsAreRoundsOfTheSameNumber gives every round a time of its own, and lets
-// the second run have lost some: only pairs by number have the ratio 1.
+// TestPairsAreRoundsOfTheSameNumber gives every round a time of its own, and removes rounds from the
+// second run: only pairs by number have the ratio 1.
 func TestPairsAreRoundsOfTheSameNumber(t *testing.T) {
 	growing := make([]int, 16)
 	for i := range growing {
@@ -132,7 +132,8 @@ func TestLargerNoiseCounts(t *testing.T) {
 	}
 }
 
-// beside gives each trial of a run a control, by cell, that takes as long as control says: in turns, or in one.
+// beside gives each trial of a run a control, by cell, with the time that control returns: in several turns, or
+// in one.
 func beside(run result.Run, turns int, control func(*result.Trial) time.Duration) result.Run {
 	for i := range run.Header.Cells {
 		c := &run.Header.Cells[i]
@@ -155,8 +156,8 @@ func beside(run result.Run, turns int, control func(*result.Trial) time.Duration
 	return run
 }
 
-// TestCellsAreComparedWithTheirControls: in the second run the machine is slower by a half, in some rounds or in all,
-// and so is all that it does. Only what differs from the controls is a change. No cell needs an empty cell for that.
+// TestCellsAreComparedWithTheirControls: in the second run the machine is slower by a half, in some rounds or in all.
+// Only a change relative to the controls counts. No cell needs an empty cell for that.
 func TestCellsAreComparedWithTheirControls(t *testing.T) {
 	run := func(slower, more, turns int) result.Run {
 		run := twinned(12, more)
@@ -186,14 +187,15 @@ func TestCellsAreComparedWithTheirControls(t *testing.T) {
 		check("all rounds, and one cell changed", run(0, 0, turns), run(12, 20, turns), 1.2, stat.Slower)
 		check("one cell changed, on a machine that was slow before", run(12, 0, turns), run(0, -20, turns), 0.8, stat.Faster)
 	}
-	c := compared(t, run(0, 0, 1), twinned(12, 0)) // which has no controls
+	c := compared(t, run(0, 0, 1), twinned(12, 0)) // twinned has no controls
 	if c.Cells[0].Controlled {
 		t.Errorf("compared by the controls of one run: %+v", c.Cells[0])
 	}
 }
 
-// TestTheSameTimeInEachWriteIsFound: it is much of a short Write and little of a long one, as if the machine had moved
-// each cell for itself. Cells beside controls do not move so; of others that can't be told.
+// TestTheSameTimeInEachWriteIsFound: the same added time is a large part of a short Write and a small part of a long
+// one, as if the machine had moved each cell by itself. With controls this is told apart; without them it is not
+// known.
 func TestTheSameTimeInEachWriteIsFound(t *testing.T) {
 	run := func(more int, controlled bool) result.Run {
 		var plants []plant
@@ -222,7 +224,7 @@ func TestTheSameTimeInEachWriteIsFound(t *testing.T) {
 	check(false, stat.NotProven)
 }
 
-// TestCellsInMemoryAreComparedTogether: four cells of 8 % each, which no cell shows alone.
+// TestCellsInMemoryAreComparedTogether: four cells are 8 % slower each, which no single cell proves.
 func TestCellsInMemoryAreComparedTogether(t *testing.T) {
 	run := func(more int) result.Run {
 		var plants []plant
@@ -251,7 +253,7 @@ func TestCellsInMemoryAreComparedTogether(t *testing.T) {
 	}
 }
 
-// TestNoVerdictBetweenADisturbedRunAndAQuietOne, however clear the ratio is.
+// TestNoVerdictBetweenADisturbedRunAndAQuietOne: however clear the ratio is.
 func TestNoVerdictBetweenADisturbedRunAndAQuietOne(t *testing.T) {
 	run := func(others float64, more int) result.Run {
 		run := twinned(12, more)
@@ -279,7 +281,8 @@ func TestNoVerdictBetweenADisturbedRunAndAQuietOne(t *testing.T) {
 	}
 }
 
-// TestTrialsOfOtherLengthsHaveNoVerdict: a cell of 64 writers and 64 records is one sync, of 1,000 records many.
+// TestTrialsOfOtherLengthsHaveNoVerdict: a trial of 64 writers has one sync with 64 records, and many with
+// 1,000.
 func TestTrialsOfOtherLengthsHaveNoVerdict(t *testing.T) {
 	check := func(records int64, want stat.Verdict) {
 		t.Helper()
@@ -298,8 +301,8 @@ func TestTrialsOfOtherLengthsHaveNoVerdict(t *testing.T) {
 	check(499, stat.NotProven)
 }
 
-// TestMovementBetweenRuns: a cell of two is 12 % slower, which a machine may do between two runs
-// and not within alternate rounds.
+// TestMovementBetweenRuns: one of two cells is 12 % slower. A machine may do that between two runs, but
+// not within alternate rounds.
 func TestMovementBetweenRuns(t *testing.T) {
 	a, b := twinned(12, 0), twinned(12, 12)
 	if c := contrast(t, a, b, true); !c.Regressed() || c.Between != figure.Alternately || c.Moved != 0 {
@@ -322,7 +325,7 @@ func TestMovementBetweenRuns(t *testing.T) {
 	}
 }
 
-// TestRunIsTheSameAsItself, even if it knows nothing of its noise.
+// TestRunIsTheSameAsItself: even if its noise is not known.
 func TestRunIsTheSameAsItself(t *testing.T) {
 	for _, rounds := range []int{12, 2} { // two rounds have no interval
 		a := twinned(rounds, 0)
@@ -393,7 +396,7 @@ func TestOpenLoopsWithoutServiceTimesAreComparedByCPUTime(t *testing.T) {
 	}
 }
 
-// controlled gives each round of a run controls that take so long.
+// controlled gives each round of a run controls of about the given times.
 func controlled(run result.Run, write, fdatasync int) result.Run {
 	for round := range run.Rounds() {
 		d := func(ns int) time.Duration { return time.Duration(ns * (100 + round%3)) }
@@ -410,7 +413,7 @@ func TestControlsSayHowTheMachineMoved(t *testing.T) {
 	if f := of(t, twinned(12, 0)); f.Controls != nil {
 		t.Errorf("of a run in one process: %+v", f.Controls)
 	}
-	// fdatasync(2) takes half as long again: that is about the cell that waits for the disk.
+	// fdatasync(2) takes half as long again: this concerns only the cell that waits for the disk.
 	a := controlled(twinned(12, 0), 100, 100)
 	slower := twinned(12, 40)
 	eachTrial(&slower, "a", func(trial *result.Trial) { trial.Elapsed = trial.Elapsed * 140 / 100 })
@@ -427,7 +430,7 @@ func TestControlsSayHowTheMachineMoved(t *testing.T) {
 	}
 }
 
-// TestHarnessIsNoDifference: of two runs the second one has a harness that takes longer.
+// TestHarnessIsNoDifference: the second of two runs has a slower harness.
 func TestHarnessIsNoDifference(t *testing.T) {
 	run := func(cost, harness int) result.Run {
 		empty := cell("empty")
@@ -444,7 +447,8 @@ func TestHarnessIsNoDifference(t *testing.T) {
 	}
 }
 
-// TestHarnessErrorsAddUpAsSquares: the rounds of the cell hardly vary, and those of both harnesses do.
+// TestHarnessErrorsAddUpAsSquares: the rounds of the cell hardly vary, and the rounds of both harnesses
+// do.
 func TestHarnessErrorsAddUpAsSquares(t *testing.T) {
 	run := func(cost int, harness ...int) result.Run {
 		empty := cell("empty")
@@ -460,14 +464,14 @@ func TestHarnessErrorsAddUpAsSquares(t *testing.T) {
 			t.Errorf("the interval is %v to %v, want ±%v", -down, up, want)
 		}
 	}
-	// The harness may be all there is.
+	// The cost may be the harness alone.
 	if c := contrast(t, run(11000, 8000, 10000, 12000), run(30000, 8000, 10000, 12000), true); c.Cells[0].Cost.HasInterval() || c.Cells[0].Cost.Verdict != stat.NotProven {
 		t.Errorf("%+v", c.Cells[0].Cost)
 	}
 }
 
-// TestHarnessErrorIsInTheInterval: a third of each cost is a harness that is badly known. Few comparisons of the same code
-// have a false word.
+// TestHarnessErrorIsInTheInterval: a third of each cost is the harness, known only roughly. Comparisons of the same code
+// rarely have a verdict.
 func TestHarnessErrorIsInTheInterval(t *testing.T) {
 	const runs, rounds = 400, 12
 	r := rand.New(rand.NewPCG(15, 15))
@@ -497,7 +501,7 @@ func TestHarnessErrorIsInTheInterval(t *testing.T) {
 }
 
 // TestBurstsAreNotJudgedByTheDisk: a burst in turns is over before its first sync. So neither a twin that waits for the
-// disk nor fdatasync(2) says how far the machine moved for it, unless a sync was seen.
+// disk nor fdatasync(2) shows how far the machine moved for it, unless a sync was counted.
 func TestBurstsAreNotJudgedByTheDisk(t *testing.T) {
 	run := func(slower int, disk time.Duration, syncs int64) result.Run {
 		burst, durable, twin, other, again := cell("burst"), cell("durable"), cell("twin"), cell("other"), cell("again")
@@ -527,7 +531,7 @@ func TestBurstsAreNotJudgedByTheDisk(t *testing.T) {
 	check("a burst with syncs on a disk that moves", 2, 1, stat.NotProven)
 }
 
-// TestWhatMovesWithinARunMayMoveBetweenRuns: in the middle of the first run a cell in turns begins to take longer by a half.
+// TestWhatMovesWithinARunMayMoveBetweenRuns: from the middle of the first run on, a cell in turns takes longer by a half.
 func TestWhatMovesWithinARunMayMoveBetweenRuns(t *testing.T) {
 	run := func(first, then int) result.Run {
 		run := controlled(planted(plant{cell: cell("a"), ms: slices.Concat(steps(first, 6), steps(then, 6))}), 200, 300)
@@ -545,7 +549,7 @@ func TestWhatMovesWithinARunMayMoveBetweenRuns(t *testing.T) {
 	}
 }
 
-// TestPacedCellsAreCompared, by the time of a Write, without the trials in which the period did not fall due.
+// TestPacedCellsAreCompared: by the time of a Write, without the trials whose period did not fall due.
 func TestPacedCellsAreCompared(t *testing.T) {
 	run := func(us int) result.Run {
 		paced := cell("paced")

@@ -7,15 +7,16 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/stat"
 )
 
-// A Control says how work went that has no code of ours in it: see [result.Control]. What it
-// moves by, the machine moved by.
+// A Control is the time of work without any code of ours: see [result.Control]. If it changes, the
+// machine changed.
 type Control struct {
 	Name   string `json:"name"`
-	Time   Number `json:"ns"`     // the median of the rounds
+	Time   Number `json:"ns"`     // nine of ten rounds are this near to the median, as a factor's distance from 1
 	Spread Number `json:"spread"` // nine rounds of ten are so near to it, as a factor's distance from 1
 }
 
-// A control is one of those of a round.
+// A control is one kind of work that every round measures: its name, whether it waits for the disk, and
+// its time.
 type control struct {
 	name  string
 	waits bool // for the disk
@@ -27,7 +28,7 @@ var controls = []control{
 	{"fdatasync(2)", true, func(c result.Control) time.Duration { return c.Fdatasync }},
 }
 
-// times returns those of all rounds.
+// times returns the control's time in every round.
 func (c control) times(run result.Run) (times []float64) {
 	for _, round := range run.Controls {
 		times = append(times, float64(c.of(round)))
@@ -39,6 +40,6 @@ func (c control) times(run result.Run) (times []float64) {
 type ControlMove struct {
 	Name  string          `json:"name"`
 	Ratio Number          `json:"ratio"` // B/A
-	moved stat.Comparison // what of that is not taken out of the costs
+	moved stat.Comparison // the movement of a cell that is not compared with its control
 	waits bool
 }

@@ -1,5 +1,5 @@
-// Package figure computes all figures from a run's raw values, in one place. So the
-// table, the page, the exports and the advice have the same number.
+// Package figure computes all figures from a run's raw data, in one place. So the table, the page, the
+// exports and the advice show the same numbers.
 //
 // A figure for which there are too few samples is absent, not weak. The package
 // formats nothing, reads and writes no files and keeps no clock, so the same run
@@ -20,20 +20,20 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/stat"
 )
 
-// ErrNoRound reports that a run has no whole round, and so no figure.
+// ErrNoRound reports that a run has no complete round, and so no figure.
 var ErrNoRound = errors.New("no round is whole")
 
-// Figures are all numbers that are computed from a run. Only whole rounds are in
-// them; from round 0 come the system calls alone.
+// Figures are all numbers that are computed from a run. They use only complete rounds; round 0
+// contributes the system calls alone.
 type Figures struct {
 	Run      result.Run `json:"-"`
 	run      indexed
 	groups   map[Load]int             // places in Groups
 	clocks   map[string]time.Duration // by the name of the empty cell
-	floors   map[kind]Number          // that were looked up
-	Rounds   int                      `json:"rounds"`             // that are whole
-	Trials   int                      `json:"trials"`             // of the cells in Groups, and their twins, in whole rounds
-	Outliers int                      `json:"outliers"`           // of them; they count like all others
+	floors   map[kind]Number          // looked up before
+	Rounds   int                      `json:"rounds"`             // complete ones
+	Trials   int                      `json:"trials"`             // trials of the cells in Groups and of their twins, in complete rounds
+	Outliers int                      `json:"outliers"`           // among the trials; they are counted like all others
 	Noise    Noise                    `json:"noise"`              // the largest of Noises
 	Noises   []Noise                  `json:"noises,omitempty"`   // one for each cell that was run twice
 	Harness  []Harness                `json:"harness,omitempty"`  // one for each load
@@ -42,21 +42,21 @@ type Figures struct {
 	Warnings []Warning                `json:"warnings"`
 }
 
-// Noise is the difference between a cell and its twin, which do the same. Cells that work in
-// memory, cells that wait for the disk and paced cells have noises of their own. So has each file
-// system of a run on several.
+// Noise is the difference between a cell and its twin, which do the same work. Cells that work in
+// memory, cells that wait for the disk and paced cells each have a noise of their own. So does each
+// file system of a run on several.
 type Noise struct {
-	// Floor is the least difference that has a verdict. For a sweep's cell it is the farther end of
-	// the interval of their ratio, for a study's arm the ratio itself. 0.02 is 2 %. It is absent where
-	// no cell has a twin, or the rounds are too few: then Most stands for it.
+	// Floor is the least difference that can have a verdict. For a sweep's cell it is the farther end
+	// of the interval of the twins' ratio, for a study's arm the ratio itself. 0.02 is 2 %. It is
+	// absent if no cell has a twin, or the rounds are too few: then Most replaces it.
 	Floor Number      `json:"floor"`
-	Most  Number      `json:"most"`              // how much the two differ at most: the farther end of the interval
+	Most  Number      `json:"most"`              // the largest possible difference of the two: the farther end of the interval
 	Twin  result.Cell `json:"-"`                 // the cell that was run twice, under its second name
 	Of    string      `json:"of_cell,omitempty"` // its first name
 }
 
-// Harness is the cost of measuring itself, measured by a cell that writes nothing. It
-// is subtracted where a figure is net, see [Net].
+// Harness is the cost of measuring itself, measured with a cell that writes nothing. It is subtracted
+// from net figures, see [Net].
 type Harness struct {
 	Cell    result.Cell   `json:"cell"`
 	Time    Summary       `json:"write_ns_per_record"`
@@ -66,16 +66,16 @@ type Harness struct {
 	Clock   time.Duration `json:"clock_ns,omitempty"`    // the time of one Write that does nothing: 90 % take at most that, or a step of the clock
 }
 
-// A Group is the cells that are compared with each other: one load, all policies.
+// A Group is the cells that are compared with each other: all policies under one load.
 type Group struct {
 	Load
 	Rows []Row `json:"rows"`
 }
 
-// A Load is what a cell asks of its policy.
+// A Load is the work that a cell gives its policy.
 type Load struct {
 	FileSystem  string       `json:"file_system,omitempty"` // of a run that made some; else empty
-	Group       string       `json:"group,omitempty"`       // of a study's arms, which have nothing else in common
+	Group       string       `json:"group,omitempty"`       // of a study's arms, which share no other part of the load
 	RecordBytes int64        `json:"record_bytes"`
 	Writers     int          `json:"writers"`
 	Rate        float64      `json:"rate_per_s,omitempty"` // 0 is a closed loop
@@ -92,15 +92,15 @@ func LoadOf(c result.Cell) Load {
 	return Load{FileSystem: c.FileSystem, RecordBytes: c.RecordBytes, Writers: c.Writers, Rate: c.Rate, Cache: c.Cache, Steady: c.Steady, Paced: c.Every > 0}
 }
 
-// Open reports whether records are due at a rate. There the rate decides how long a trial
-// takes, so the cost is the mean time of a Write, from its call to its return.
+// Open reports whether records are due at a rate. The rate then decides how long a trial takes, so the
+// cost is the mean time of a Write, from its call to its return.
 func (l Load) Open() bool { return l.Rate > 0 }
 
-// Costs returns the costs by which the load's cells are compared, round by round: the nanoseconds
-// that a record takes to write. That is the time from the first Write to the return of the last. In
-// turns it is the time of the least turn, since others only add time. At a rate it is the mean time
-// of a Write (see [Load.Open]). The arms of a study take from open to close. The harness is in
-// these costs; see [Net].
+// Costs returns the load's costs, round by round: the nanoseconds to write one record, by which the
+// cells are compared. That is the time from the first Write to the return of the last. For a trial in
+// turns it is the time of the shortest turn, since disturbances only add time. At a rate it is the mean
+// time of a Write (see [Load.Open]). For the arms of a study it is the time from open to close. The
+// harness is in these costs; see [Net].
 func (l Load) Costs(trials []*result.Trial) []float64 {
 	if l.Group != "" {
 		return result.Costs(trials)
@@ -136,7 +136,7 @@ func Of(run result.Run) (Figures, error) {
 		}
 	}
 	all.Wait()
-	for _, empty := range []bool{true, false} { // the others' clock is that of the empty cells
+	for _, empty := range []bool{true, false} { // empty cells first: all others use their clock
 		for i, c := range run.Header.Cells {
 			if c.Empty != empty {
 				continue
@@ -161,10 +161,10 @@ func Of(run result.Run) (Figures, error) {
 	return f, nil
 }
 
-// Rounded returns the trials of a cell in whole rounds: see [result.Run.Rounded].
+// Rounded returns the trials of a cell in complete rounds: see [result.Run.Rounded].
 func (f Figures) Rounded(cell string) []*result.Trial { return f.run.Rounded(cell) }
 
-// addCell adds the figures of one cell; r is for those that are compared.
+// addCell adds the figures of one cell; r is used if the cell is compared.
 func (f *Figures) addCell(c result.Cell, trials []*result.Trial, r Row) error {
 	load := LoadOf(c)
 	if c.Empty {
@@ -198,8 +198,8 @@ func (f *Figures) addCell(c result.Cell, trials []*result.Trial, r Row) error {
 	return nil
 }
 
-// noTime is the least time that a histogram has. Where most Writes that do nothing take no more,
-// the clock goes in steps, as it does on Windows. Then the longest of them is a step: it is among them.
+// noTime is the shortest time that a histogram records. If most Writes that do nothing take no longer,
+// the clock moves in steps, as on Windows. The longest of those Writes then took one step.
 const noTime = time.Nanosecond
 
 func newHarness(c result.Cell, load Load, trials []*result.Trial) (Harness, error) {
@@ -215,8 +215,8 @@ func newHarness(c result.Cell, load Load, trials []*result.Trial) (Harness, erro
 	return h, err
 }
 
-// compareArms compares the costs of a study's arms with the cheapest of them. All
-// intervals hold together with 95 %.
+// compareArms compares the costs of a study's arms with the cheapest arm. All intervals together hold
+// with 95 %.
 func (g Group) compareArms(floor Number) {
 	var cells [][]float64
 	for _, r := range g.Rows {
@@ -229,9 +229,9 @@ func (g Group) compareArms(floor Number) {
 	}
 }
 
-// compareGroup compares the costs of a sweep's cells with the cheapest of those whose
-// periods fell due, if they have any. All their intervals hold together with 95 %. The
-// others are in no verdict; the interval of each holds alone.
+// compareGroup compares the costs of a sweep's cells with the cheapest cell, among the cells whose
+// periods fell due if there are any. All their intervals together hold with 95 %. The other cells get
+// no verdict, and each of their intervals holds alone.
 func (f Figures) compareGroup(g Group) {
 	var judged []int
 	for i, r := range g.Rows {
@@ -254,7 +254,7 @@ func (f Figures) compareGroup(g Group) {
 	fastest := &g.Rows[of[at]]
 	fastest.Fastest = len(judged) > 0
 	harness := harnessOf(f.run, g.Load, g.Costs)
-	known := map[[2]uint64][]stat.Comparison{} // by the bits of floor and harness: there are few
+	known := map[[2]uint64][]stat.Comparison{} // by the bits of floor and harness: few cells differ in them
 	for n, i := range judged {
 		floor := f.floorBetween(fastest.Cell, g.Rows[i].Cell)
 		g.Rows[i].Cost = withHarness(harness, func(more float64) stat.Comparison {
@@ -281,10 +281,9 @@ func (f Figures) compareGroup(g Group) {
 	}
 }
 
-// comparePaced compares each paced cell with its control, the one that never syncs and has
-// the same buffer. Each pair was chosen before it was measured, and its interval holds
-// alone. Where a cell with shorter periods bounds a cell's cost, that cell is compared, and the interval reaches at least to the
-// fastest of the cell's own trials.
+// comparePaced compares each paced cell with its control, the cell with the same buffer that never syncs. Each pair was chosen
+// before it was measured, so its interval holds alone. If a cell with shorter periods bounds a cell's cost, that cell is
+// compared in its place, and the interval reaches at least to the fastest of the cell's own trials.
 func (f Figures) comparePaced(g Group) {
 	harness := harnessOf(f.run, g.Load, g.Costs)
 	for i := range g.Rows {
@@ -319,19 +318,22 @@ func (f Figures) comparePaced(g Group) {
 			if r.BoundBy > 0 && len(r.Costs) > 0 {
 				c = c.Reaching(slices.Min(less(r.Costs, more)) / stat.Median(less(control, more)))
 			}
+			if c.Verdict == stat.Faster { // it does all that the control does, and more
+				c.Verdict, c.Bound = stat.NotProven, 0
+			}
 			return c
 		})
 	}
 }
 
-// twinned returns what of says of a cell and its twin, such as their noise.
+// twinned returns the result of `of` for the costs of a cell and its twin, such as their noise.
 func twinned(run indexed, twin result.Cell, of func(a, a2 []float64) float64) Number {
 	load := LoadOf(twin)
 	return Number(of(load.Costs(run.Rounded(twin.Twin)), load.Costs(run.Rounded(twin.Name))))
 }
 
-// floorOf returns the noise between a cell and its twin: of arms the centre, of a sweep's
-// cells the farther end of the interval.
+// floorOf returns the noise between a cell and its twin: for arms the centre, for a sweep's cells the
+// farther end of the interval.
 func floorOf(run indexed, twin result.Cell) Number {
 	if twin.Group != "" {
 		return Number(stat.Floor(result.Costs(run.Rounded(twin.Twin)), result.Costs(run.Rounded(twin.Name))))
@@ -348,7 +350,7 @@ func waitsForDisk(c result.Cell) bool {
 	return c.Policy.Sync.Waits() || c.Policy.Sync.Mode == holdfast.SyncPeriodic
 }
 
-// A kind is cells that have one noise.
+// A kind is a set of cells with the same noise.
 type kind struct {
 	fileSystem string
 	waits      bool
@@ -366,8 +368,8 @@ func (f Figures) floor(c result.Cell) Number {
 	return floor
 }
 
-// floorOfKind returns the noise of a cell's kind. Where no cell of the kind was run twice, it
-// is the largest of the others that may stand for it.
+// floorOfKind returns the noise of a cell's kind. If no cell of the kind was run twice, it is the
+// largest noise of the other kinds that may replace it.
 func (f Figures) floorOfKind(c result.Cell) Number {
 	largest := absent
 	for _, own := range []func(Noise) bool{
@@ -380,7 +382,7 @@ func (f Figures) floorOfKind(c result.Cell) Number {
 			if n.Twin.FileSystem == c.FileSystem && own(n) {
 				floor := n.Floor
 				if !floor.Known() {
-					floor = n.Most // of few rounds: a gross difference may have a word beyond it
+					floor = n.Most // with few rounds: only a gross difference beyond Most gets a verdict
 				}
 				if found = true; !largest.Known() || !floor.Known() || floor > largest {
 					largest = floor
@@ -394,7 +396,7 @@ func (f Figures) floorOfKind(c result.Cell) Number {
 	return absent
 }
 
-// floorBetween returns the noise of a ratio of two cells: the larger of theirs.
+// floorBetween returns the noise of a ratio of two cells: the larger of the two.
 func (f Figures) floorBetween(a, b result.Cell) float64 {
 	return math.Max(float64(f.floor(a)), float64(f.floor(b)))
 }
@@ -403,8 +405,8 @@ func (f Figures) floorBetween(a, b result.Cell) float64 {
 // group.
 func (f Figures) VerdictRounds() int { return stat.GroupRounds(f.largest()) }
 
-// largest returns how many cells the largest group has. A study compares two arms
-// at a time, which it chose beforehand.
+// largest returns the number of cells in the largest group. A study compares two arms at a time, which
+// it chose beforehand.
 func (f Figures) largest() int {
 	cells := 0
 	for _, g := range f.Groups {
@@ -431,7 +433,7 @@ func (f Figures) Policies() []holdfast.Policy {
 	return list
 }
 
-// controlsOf returns the controls of a run; there are none where its rounds had no processes of their own.
+// controlsOf returns the controls of a run; a run whose rounds had no processes of their own has none.
 func controlsOf(run result.Run) []Control {
 	if len(run.Controls) == 0 {
 		return nil

@@ -27,7 +27,7 @@ func cell(name string) result.Cell {
 	return result.Cell{Name: name, Policy: holdfast.Buffered(64 * holdfast.KiB), RecordBytes: 100, Writers: 1, Records: 1000, LatencyStride: 1}
 }
 
-// steps returns n times that end in turn a little above the first.
+// steps returns n times a little above first, which repeat in turn.
 func steps(first, n int) []int {
 	times := make([]int, n)
 	for i := range times {
@@ -36,7 +36,7 @@ func steps(first, n int) []int {
 	return times
 }
 
-// planted makes a whole run of the cells.
+// planted makes a complete run of the cells.
 func planted(plants ...plant) result.Run {
 	run := result.Run{Header: result.Header{SchemaVersion: result.SchemaVersion, Study: "policy", Plan: result.Plan{Rounds: len(plants[0].ms)}}}
 	for _, p := range plants {
@@ -66,7 +66,7 @@ func of(t *testing.T, run result.Run) figure.Figures {
 	return f
 }
 
-// near reports whether a figure is the one wanted, but for rounding.
+// near reports whether a figure is the wanted one, except for rounding.
 func near(got figure.Number, want float64) bool {
 	return math.Abs(float64(got)-want) <= 1e-9*max(1, math.Abs(want))
 }
@@ -134,7 +134,8 @@ func TestCostIsAgainstTheFastestOfTheLoad(t *testing.T) {
 	}
 }
 
-// Eight cells are 28 pairs, whose intervals hold together from eleven rounds on. With ten, what is gross has a word.
+// Eight cells are 28 pairs, whose intervals hold together from eleven rounds on. With ten, only a gross difference
+// has a verdict.
 func TestALargeGroupTakesMoreRounds(t *testing.T) {
 	run := func(rounds int) figure.Figures {
 		var plants []plant
@@ -173,7 +174,7 @@ func TestOpenLoopWithoutServiceTimesIsComparedByCPUTime(t *testing.T) {
 	}
 }
 
-// TestEmptyCellIsTheHarness keeps it out of every row and comparison.
+// TestEmptyCellIsTheHarness: it is in no row and no comparison.
 func TestEmptyCellIsTheHarness(t *testing.T) {
 	empty := cell("empty")
 	empty.Empty = true
@@ -225,8 +226,8 @@ func TestSteadyTrialsAreCounted(t *testing.T) {
 	}
 }
 
-// TestEachFileSystemHasItsOwnNoise: a difference that is beyond the noise of one may be
-// within that of the other, and the run's is the larger.
+// TestEachFileSystemHasItsOwnNoise: a difference may be beyond the noise of one file system and within
+// the noise of another. The noise of the run is the larger one.
 func TestEachFileSystemHasItsOwnNoise(t *testing.T) {
 	for _, group := range []string{"", "copy"} {
 		checkNoise(t, group)

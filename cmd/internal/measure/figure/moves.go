@@ -2,8 +2,7 @@ package figure
 
 import "github.com/holdfast-go/holdfast/cmd/internal/measure/result"
 
-// Moves are a Writer's own counts of how a cell's bytes moved in a trial: the medians of
-// the trials.
+// Moves are a Writer's own counts of the bytes and writes of a trial: the medians of a cell's trials.
 type Moves struct {
 	Records Number
 	Size    Number // bytes

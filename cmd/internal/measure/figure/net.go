@@ -10,16 +10,16 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/stat"
 )
 
-// A Net is what a record took, less what it took in the empty cell of the same load: the
-// median of that cell's rounds. The error of that median is in the intervals.
+// A Net is a record's cost less the harness: the median of the empty cell of the same load. The error
+// of that median is in the intervals.
 type Net struct {
-	// Subtracted is false where the run has no empty cell for the load: then the harness
-	// is in the figures.
+	// Subtracted is false if the run has no empty cell for the load: then the harness is in the
+	// figures.
 	Subtracted bool `json:"subtracted"`
 
-	// Write is from the first Write to the return of the last, Durable until the file is
-	// closed after the final flush and sync. Durable is absent for a policy that never
-	// syncs. Both are absent at a rate, where the rate decides them.
+	// Write lasts from the first Write to the return of the last. Durable lasts until the file is
+	// closed, after the final flush and sync; it is absent for a policy that never syncs. Both are
+	// absent for an open loop, where the rate decides them.
 	Write   Summary `json:"write_ns_per_record"`
 	Durable Summary `json:"until_durable_ns_per_record"`
 
@@ -28,7 +28,7 @@ type Net struct {
 	Calls   Number  `json:"system_calls_per_record"`
 }
 
-// indexed is a run in which a cell, and the empty cell of a load, are found at once.
+// indexed is a run with an index of its cells by name, and of the empty cells by load.
 type indexed struct {
 	result.Indexed
 	cells map[string]int // places in the header, by name
@@ -37,7 +37,7 @@ type indexed struct {
 
 func index(run result.Run) indexed {
 	x := indexed{run.Indexed(), make(map[string]int, len(run.Header.Cells)), map[Load]result.Cell{}}
-	for i, c := range slices.Backward(run.Header.Cells) { // of several the first counts
+	for i, c := range slices.Backward(run.Header.Cells) { // of several with the same name the first counts
 		x.cells[c.Name] = i
 		if c.Empty {
 			x.empty[LoadOf(c)] = c
@@ -46,18 +46,18 @@ func index(run result.Run) indexed {
 	return x
 }
 
-// emptyOf returns the cell that writes nothing under a load, if the run has one.
+// emptyOf returns the empty cell of a load, if the run has one.
 func emptyOf(run indexed, l Load) (result.Cell, bool) {
 	if l.Group != "" {
-		return result.Cell{}, false // arms take from open to close
+		return result.Cell{}, false // arms are timed from open to close, so no empty cell fits
 	}
 	l.Cache = "" // it has no file
 	c, ok := run.empty[l]
 	return c, ok
 }
 
-// harnessOf returns what the empty cell of a load took: the median of its rounds. It is 0
-// where the run has no such cell.
+// harnessOf returns the cost of a load's empty cell: the median of its rounds. It is 0 if the run has
+// no such cell.
 func harnessOf(run indexed, l Load, of func([]*result.Trial) []float64) Summary {
 	empty, ok := emptyOf(run, l)
 	if !ok {
@@ -75,8 +75,8 @@ func less(costs []float64, x float64) []float64 {
 	return net
 }
 
-// netOf is the summary of values less the harness. Its interval is wider by that of the
-// harness.
+// netOf is the summary of values less the harness. The width of the harness's interval is added to its
+// interval.
 func netOf(values []float64, harness Summary) Summary {
 	s := summarize(less(values, harness.Median))
 	if s.HasInterval() && harness.HasInterval() {
@@ -85,8 +85,7 @@ func netOf(values []float64, harness Summary) Summary {
 	return s
 }
 
-// costsOf returns the costs by which a cell is compared, round by round, less those of the
-// empty cell.
+// costsOf returns a cell's costs round by round, less the harness, as they are compared.
 func costsOf(run indexed, name string) []float64 {
 	i, ok := run.cells[name]
 	if !ok {
@@ -96,9 +95,9 @@ func costsOf(run indexed, name string) []float64 {
 	return less(l.Costs(run.Rounded(name)), harnessOf(run, l, l.Costs).Median)
 }
 
-// withHarness makes a comparison of net costs for the harness that was measured, and for both
-// ends of its interval. The interval that it returns has all three in it. A word is that of
-// all three.
+// withHarness compares net costs three times: with the measured harness, and with both ends of its
+// interval. The interval that it returns contains all three intervals. There is a verdict only if all
+// three have the same.
 func withHarness(harness Summary, compare func(more float64) stat.Comparison) Comparison {
 	c := compare(0)
 	if !harness.HasInterval() {
@@ -111,9 +110,12 @@ func withHarness(harness Summary, compare func(more float64) stat.Comparison) Co
 	return all
 }
 
-// with takes the interval of the same ratio into it, with the harness at another end. It has none if the
-// other has none: the harness may be all there is.
+// with extends the interval to contain another one of the same ratio, made with the harness at one end
+// of its interval. The result has no interval if the other has none: the cost may be the harness alone.
 func (c Comparison) with(other stat.Comparison) Comparison {
+	if c.Most = max(c.Most, other.Most); c.HasInterval() || other.Most == 0 {
+		c.Most = 0
+	}
 	switch {
 	case c.Bound > 0 && other.Bound > 0 && c.Verdict == other.Verdict: // the nearer to 1
 		if c.Verdict == stat.Slower {
@@ -159,12 +161,13 @@ func newNet(run indexed, c result.Cell, trials []*result.Trial) Net {
 	return n
 }
 
-// untilDurable returns what a record took until the file was closed, round by round.
+// untilDurable returns the time of a record until the file was closed, round by round.
 func untilDurable(trials []*result.Trial) []float64 {
 	return each(trials, perRecord(func(t *result.Trial) float64 { return float64(t.Write + t.Flush + t.Sync + t.Close) }))
 }
 
-// LeastDue is how often a period must fall due in a trial for the trial to show its cost.
+// LeastDue is the number of times that a period must fall due in a trial, so that the trial shows its
+// cost.
 const LeastDue = 3
 
 // A Period says how often the longest period of a policy fell due in the trials of a cell.
@@ -173,8 +176,9 @@ type Period struct {
 	FellDue int           `json:"fell_due"` // in the trial where it was fewest times
 	Reached bool          `json:"reached"`  // often enough for a verdict
 
-	// Short is how many trials are in no comparison, because the period did not fall due often enough
-	// in them. FellDue is that of the others. Only paced cells have such, and fewer than half of them.
+	// Short is the number of trials that are left out because the period fell due fewer than LeastDue
+	// times. FellDue is the median of the other trials. Only paced cells leave trials out, and only
+	// fewer than half of them.
 	Short int `json:"short_trials,omitempty"`
 }
 
@@ -202,8 +206,8 @@ func newPeriod(run indexed, c result.Cell, trials []*result.Trial) *Period {
 	return p
 }
 
-// fellDue returns how often the longest period of a cell's policy fell due in a trial. A sync
-// that fell due is one that was seen, where the results have their number.
+// fellDue returns how often the longest period of a cell's policy fell due in a trial. It is no more
+// than the number of syncs in the results, if they have it.
 func fellDue(run indexed, c result.Cell, t *result.Trial) int {
 	longest := max(c.Policy.FlushEvery, c.Policy.Sync.Every)
 	due := int(t.Write / time.Duration(max(1, len(t.Turns))) / longest)

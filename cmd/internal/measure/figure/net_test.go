@@ -24,8 +24,8 @@ func under(t *testing.T, name, policy string) result.Cell {
 	return c
 }
 
-// TestCostIsThatOfWritingAlone: both write in the same time; one syncs for ten times as
-// long at the end.
+// TestCostIsThatOfWritingAlone: both cells write in the same time; one syncs for ten times as long at
+// the end.
 func TestCostIsThatOfWritingAlone(t *testing.T) {
 	run := planted(plant{cell: cell("never"), ms: steps(1000, 12)}, plant{cell: under(t, "close", "buffer=64KiB,sync=close"), ms: steps(1000, 12)},
 		plant{cell: twinOf("never"), ms: steps(1000, 12)})
@@ -49,7 +49,8 @@ func TestCostIsThatOfWritingAlone(t *testing.T) {
 	}
 }
 
-// TestCostIsThatOfTheLeastTurn: of three turns one is not disturbed. What is not in turns is taken whole.
+// TestCostIsThatOfTheLeastTurn: one of three turns is not disturbed. A trial without turns counts as a
+// whole.
 func TestCostIsThatOfTheLeastTurn(t *testing.T) {
 	run := planted(plant{cell: cell("a"), ms: steps(1000, 12)}, plant{cell: cell("b"), ms: steps(1000, 12)}, plant{cell: twinOf("a"), ms: steps(1000, 12)})
 	eachTrial(&run, "b", func(trial *result.Trial) {
@@ -72,8 +73,8 @@ func twinOf(name string) result.Cell {
 	return c
 }
 
-// TestHarnessIsSubtracted: of 100 and 40 ms the empty cell's 20 are the harness, so the
-// ratio is 80 to 20. CPU time and calls are net too.
+// TestHarnessIsSubtracted: the cells take 100 and 40 ms, and the empty cell 20, so the ratio is 80 to
+// 20. CPU time and calls are net too.
 func TestHarnessIsSubtracted(t *testing.T) {
 	empty, slow := cell("empty"), under(t, "slow", "buffer=0")
 	empty.Empty = true
@@ -98,8 +99,8 @@ func TestHarnessIsSubtracted(t *testing.T) {
 	}
 }
 
-// TestEachKindHasItsOwnNoise: the twin on the disk is loud, that in memory calm. A
-// difference of 10 % is then proven in memory alone.
+// TestEachKindHasItsOwnNoise: the twins on the disk differ much, the twins in memory little. So a
+// difference of 10 % is proven in memory alone.
 func TestEachKindHasItsOwnNoise(t *testing.T) {
 	loud := []int{1000, 1500, 900, 1600, 1000, 1400, 800, 1500, 1000, 1300, 900, 1500}
 	group, again := under(t, "group", "buffer=64KiB,sync=group"), under(t, "group/again", "buffer=64KiB,sync=group")
@@ -137,7 +138,7 @@ func each(ms []int) (costs []float64) {
 	return costs
 }
 
-// TestPeriodThatWasNotReachedHasNoVerdict: it is neither slower nor the fastest.
+// TestPeriodThatWasNotReachedHasNoVerdict: the cell is neither slower nor the fastest.
 func TestPeriodThatWasNotReachedHasNoVerdict(t *testing.T) {
 	turns := 0
 	check := func(policy string, ms int, syncs int64, version int, due int, want stat.Verdict) {
@@ -159,7 +160,7 @@ func TestPeriodThatWasNotReachedHasNoVerdict(t *testing.T) {
 		}
 	}
 	turns = 2
-	check("buffer=64KiB,flush=300ms,sync=never", 1000, 0, 3, 1, stat.NotProven) // in each it falls due once
+	check("buffer=64KiB,flush=300ms,sync=never", 1000, 0, 3, 1, stat.NotProven) // each period falls due once
 	turns = 0
 	check("buffer=64KiB,sync=1h", 1000, 0, 3, 0, stat.NotProven)
 	check("buffer=64KiB,sync=1h", 250, 0, 3, 0, stat.NotProven)
@@ -170,8 +171,8 @@ func TestPeriodThatWasNotReachedHasNoVerdict(t *testing.T) {
 	check("buffer=64KiB,flush=400ms,sync=never", 1000, 0, 3, 2, stat.NotProven)
 }
 
-// TestPacedCellsAreComparedWithTheirControl: by the mean time of a Write, less that of the
-// empty cell, and not with the cheapest.
+// TestPacedCellsAreComparedWithTheirControl: by the mean time of a Write, less the mean of the empty
+// cell, and not with the cheapest cell.
 func TestPacedCellsAreComparedWithTheirControl(t *testing.T) {
 	service := func(d time.Duration) *result.Latency {
 		h := result.NewHistogram()
@@ -209,8 +210,8 @@ func TestPacedCellsAreComparedWithTheirControl(t *testing.T) {
 	}
 }
 
-// TestShorterPeriodsBoundTheCost: the stand-in is compared with the control, it has no row, and the interval reaches to the
-// fastest of the long trials.
+// TestShorterPeriodsBoundTheCost: the cell with the shorter period is compared with the control and has no row. The
+// interval reaches to the fastest of the long trials.
 func TestShorterPeriodsBoundTheCost(t *testing.T) {
 	check := func(long time.Duration, high float64, want stat.Verdict) {
 		t.Helper()
@@ -252,7 +253,7 @@ func TestShorterPeriodsBoundTheCost(t *testing.T) {
 	check(350, 2, stat.NotProven)
 }
 
-// TestUserAndSystemTimeNeedTicks: 50 of 10 ms.
+// TestUserAndSystemTimeNeedTicks: 50 ticks of 10 ms.
 func TestUserAndSystemTimeNeedTicks(t *testing.T) {
 	known := func(ms int) bool {
 		return of(t, planted(plant{cell: cell("a"), ms: []int{ms, ms, ms}})).Groups[0].Rows[0].PerRecord.User.Known()
@@ -263,7 +264,7 @@ func TestUserAndSystemTimeNeedTicks(t *testing.T) {
 }
 
 // TestOneLoudEmptyTrialHidesNothing: the harness is a median, so a round in which the empty
-// cell took longer than all others is an outlier like any.
+// cell took longer than all others is only an outlier.
 func TestOneLoudEmptyTrialHidesNothing(t *testing.T) {
 	empty := cell("empty")
 	empty.Empty = true
@@ -277,13 +278,13 @@ func TestOneLoudEmptyTrialHidesNothing(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	wide := []int{20, 130, 20, 130, 20, 130, 20, 130, 20, 130, 20, 130}
-	// Between 20 and 130 of the harness, the ratio is 3.3 to 29.
+	// With a harness between 20 and 130, the ratio is 3.3 to 29.
 	if c := run(wide); !(c.Low < 3.4 && c.High > 25) {
 		t.Errorf("the harness's error is not in %+v", c)
 	}
 }
 
-// TestShortTrialsAreLeftOut: of ten paced trials one has two syncs and takes ten times as long.
+// TestShortTrialsAreLeftOut: one of ten paced trials has two syncs and takes ten times as long.
 func TestShortTrialsAreLeftOut(t *testing.T) {
 	check := func(short int, reached bool) {
 		t.Helper()
@@ -312,7 +313,7 @@ func TestShortTrialsAreLeftOut(t *testing.T) {
 }
 
 // TestClockThatGoesInSteps: of 100 Writes that do nothing 95 take no time and 5 a step of the
-// clock. So nothing shorter than a step is known, such as that of a sync.
+// clock. So a time shorter than a step, such as a sync's, is not known.
 func TestClockThatGoesInSteps(t *testing.T) {
 	const step = 500 * time.Microsecond
 	latency := func(steps int) result.Latency {

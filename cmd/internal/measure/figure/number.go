@@ -13,7 +13,7 @@ type Number float64
 
 var absent = Number(math.NaN())
 
-// Known reports whether there is such a figure.
+// Known reports whether the figure is not absent.
 func (n Number) Known() bool { return !math.IsNaN(float64(n)) }
 
 // MarshalJSON writes null for an absent figure.
@@ -38,8 +38,7 @@ func summarize(samples []float64) Summary {
 	return Summary{s, slices.Min(samples), slices.Max(samples)}
 }
 
-// Lower returns the lower end of the interval, or the least round where there are
-// too few for an interval.
+// Lower returns the lower end of the interval, or the least round if there are too few for an interval.
 func (s Summary) Lower() float64 {
 	if s.HasInterval() {
 		return s.Low
@@ -47,7 +46,8 @@ func (s Summary) Lower() float64 {
 	return s.Least
 }
 
-// Upper is Lower for the other end.
+// Upper returns the upper end of the interval, or the largest round if there are too few for an
+// interval.
 func (s Summary) Upper() float64 {
 	if s.HasInterval() {
 		return s.High
@@ -55,7 +55,7 @@ func (s Summary) Upper() float64 {
 	return s.Most
 }
 
-// MarshalJSON writes null for what is absent.
+// MarshalJSON writes null for absent figures.
 func (s Summary) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		N          int     `json:"n"`
@@ -72,7 +72,7 @@ func (s Summary) MarshalJSON() ([]byte, error) {
 // A Comparison is the ratio of two cells' costs with its interval and verdict.
 type Comparison struct{ stat.Comparison }
 
-// MarshalJSON writes null for what is absent.
+// MarshalJSON writes null for absent figures.
 func (c Comparison) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		N          int          `json:"n"`
@@ -82,5 +82,6 @@ func (c Comparison) MarshalJSON() ([]byte, error) {
 		Confidence float64      `json:"confidence"`
 		Verdict    stat.Verdict `json:"verdict"`
 		Bound      float64      `json:"bound,omitempty"`
-	}{c.N, Number(c.Ratio), Number(c.Low), Number(c.High), c.Confidence, c.Verdict, c.Bound})
+		Most       float64      `json:"most,omitempty"`
+	}{c.N, Number(c.Ratio), Number(c.Low), Number(c.High), c.Confidence, c.Verdict, c.Bound, c.Most})
 }

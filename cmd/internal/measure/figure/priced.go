@@ -12,16 +12,16 @@ import (
 // Priced is a policy whose cost is known.
 type Priced struct {
 	Row
-	Paced bool // the cost is that of trials at a pace: times the same buffer without a sync
+	Paced bool // Cost comes from paced trials, relative to the same buffer without a sync
 }
 
-// Priced returns the policies of a load whose cost is known, those that lose least first. The
-// cost of a policy with a period comes from paced trials where the burst was too short for it.
+// Priced returns the policies of a load whose cost is known, the safest first. The cost of a policy
+// with a period comes from paced trials with as many writers if the burst was too short for it.
 func (f Figures) Priced(g Group) []Priced {
 	var policies []Priced
 	add := func(r Row, paced bool) {
 		known := slices.ContainsFunc(policies, func(p Priced) bool { return p.Cell.Policy == r.Cell.Policy })
-		if !known && r.Period.Judged() && r.Cost.Ratio > 0 {
+		if !known && r.Period.Judged() && r.Cost.Ratio > 0 && !r.Unknown() {
 			policies = append(policies, Priced{Row: r, Paced: paced})
 		}
 	}
@@ -29,7 +29,7 @@ func (f Figures) Priced(g Group) []Priced {
 		add(r, false)
 	}
 	for _, other := range f.Groups {
-		if other.Paced && other.RecordBytes == g.RecordBytes && other.FileSystem == g.FileSystem {
+		if other.Paced && other.RecordBytes == g.RecordBytes && other.Writers == g.Writers && other.FileSystem == g.FileSystem {
 			for _, r := range other.Rows {
 				if !r.Control {
 					add(r, true)
@@ -43,8 +43,8 @@ func (f Figures) Priced(g Group) []Priced {
 	return policies
 }
 
-// loses returns how long a writer was at what a power cut takes, at worst. Bytes are so many
-// by the rate at which they were written here.
+// loses returns the time in which a writer wrote the data that a power cut may take, at worst. A bound
+// in bytes becomes a time by the measured throughput.
 func (p Priced) loses() time.Duration {
 	loses, most := p.Cell.Policy.Loss().Power, time.Duration(math.MaxInt64)
 	if loses.Time != holdfast.Unlimited {

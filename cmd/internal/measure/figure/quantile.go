@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/stat"
 )
 
-// A Quantile is one of the times of Writes, with its interval of 95 %.
+// A Quantile is a quantile of the times of Writes, with its interval of 95 %.
 type Quantile struct {
 	P     float64       `json:"p"` // 1 is the longest time, which has no interval
 	Value time.Duration `json:"value_ns"`
@@ -17,7 +17,7 @@ type Quantile struct {
 	High  time.Duration `json:"high_ns"`
 }
 
-// Quantile returns the p-quantile, if there were enough samples for it.
+// Quantile returns the p-quantile, if there are enough samples for it.
 func (r Row) Quantile(p float64) (Quantile, bool) {
 	for _, q := range r.Quantiles {
 		if q.P == p {
@@ -27,9 +27,9 @@ func (r Row) Quantile(p float64) (Quantile, bool) {
 	return Quantile{}, false
 }
 
-// Longer returns which part of the Writes of the rows together took longer than limit. The part that may have, with
-// 95 % confidence, is most. The rows are of one load, and their times are those of Quantiles. Rounds are
-// counted and not Writes, because stalls come in clusters.
+// Longer returns the part of the rows' Writes that took longer than limit, and with most an upper bound of that
+// part with 95 % confidence. The rows have the same load, and the times are the ones that Quantiles uses. The bound
+// counts rounds and not Writes, because stalls come in clusters.
 func (f Figures) Longer(rows []Row, limit time.Duration) (part, most float64, err error) {
 	type count struct{ longer, all int64 }
 	rounds := map[int]*count{}
@@ -63,15 +63,16 @@ func (f Figures) Longer(rows []Row, limit time.Duration) (part, most float64, er
 	}
 	part, most = sum/n, sum/n
 	if n > 1 {
-		const errors = 2 // of the mean: Student's factor for one side and 6 rounds; more rounds need a little less
+		const errors = 2 // the error of the mean: Student's factor for one side and 6 rounds; more rounds need a little less
 		most += errors * math.Sqrt(max(0, squares-sum*part)/(n-1)/n)
 	}
 	return part, min(1, most), nil
 }
 
-// merge describes all samples of the trials together, which are decoded once. The interval of a quantile
-// is the wider of two. One is that of the ranks among all samples, as if these were independent. The other
-// is that of the median of the rounds' own quantiles: stalls come in clusters, and it knows them.
+// merge describes all samples of the trials together, and decodes them once. The interval of a quantile is
+// the wider of two intervals. The first comes from the ranks among all samples, as if these were
+// independent. The second is the interval of the median of the rounds' own quantiles: it is wider if
+// stalls come in clusters.
 func merge(trials []*result.Trial, of func(*result.Trial) *result.Latency) (merged Latency, list []Quantile, err error) {
 	all, err := result.Pool(trials, of)
 	if err != nil || all.TotalCount() == 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/stat"
 )
 
-// timed is a trial whose Writes took so many nanoseconds.
+// timed is a trial whose Writes took the given times.
 func timed(t *testing.T, ns ...int64) *result.Trial {
 	t.Helper()
 	h := result.NewHistogram()
@@ -25,8 +25,8 @@ func timed(t *testing.T, ns ...int64) *result.Trial {
 
 func ofWrites(t *result.Trial) *result.Latency { return &t.Latency }
 
-// TestQuantilesHaveTheWiderInterval: among independent samples the ranks decide, and where the
-// rounds differ, these do.
+// TestQuantilesHaveTheWiderInterval: the ranks decide if the samples are independent, and the rounds
+// decide if they differ.
 func TestQuantilesHaveTheWiderInterval(t *testing.T) {
 	steps := make([]int64, 1000) // 1 µs to 1 ms
 	for i := range steps {
@@ -64,7 +64,7 @@ func TestQuantilesHaveTheWiderInterval(t *testing.T) {
 	if _, list, err = merge(differ, ofWrites); err != nil {
 		t.Fatal(err)
 	}
-	// The median's interval of 8 rounds is from the least to the most: 99 %.
+	// With 8 rounds the median's interval reaches from the least to the largest: 99 %.
 	near("p90's low end", list[1].Low, 0.9*1e6)
 	near("p90's high end", list[1].High, 0.9*8e6)
 
@@ -76,7 +76,8 @@ func TestQuantilesHaveTheWiderInterval(t *testing.T) {
 	}
 }
 
-// TestAWordIsThatOfBothEnds: with the harness at one end of its interval a cell is faster, at the other that is not proven.
+// TestAWordIsThatOfBothEnds: with the harness at one end of its interval a cell is faster; at the other end that is not
+// proven.
 func TestAWordIsThatOfBothEnds(t *testing.T) {
 	faster := stat.Comparison{Ratio: 0.9, Low: 0.85, High: 0.94, Verdict: stat.Faster, Confidence: 0.95}
 	doubt := stat.Comparison{Ratio: 0.93, Low: 0.88, High: 0.97, Verdict: stat.NotProven, Confidence: 0.95}

@@ -9,18 +9,19 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/stat"
 )
 
-// A Row is the figures of one cell. What is not a Summary or a Comparison is the
-// median of the trials, unless its comment says otherwise.
+// A Row is the figures of one cell. A field that is neither a Summary nor a Comparison is the median of
+// the trials, unless its comment says otherwise.
 type Row struct {
 	Cell    result.Cell `json:"cell"`
-	Fastest bool        `json:"fastest"`           // the cheapest of its group, which Cost is set against
-	Alone   bool        `json:"fastest_alone"`     // Fastest, and all others that are judged are proven slower
+	Fastest bool        `json:"fastest"`           // the cheapest of its group, the denominator of Cost
+	Alone   bool        `json:"fastest_alone"`     // Fastest, and all other judged cells are proven slower
 	Control bool        `json:"control,omitempty"` // of paced cells: the one that Cost is set against
 
-	// Cost is the cost against the group's fastest, round by round: what a record takes to
-	// write, net (see [Load.Costs] and [Net]). It has no verdict if Period was not reached.
+	// Cost is the ratio to the group's fastest cell, round by round: the net time to write a record
+	// (see [Load.Costs] and [Net]). It has no verdict if Period was not reached.
 	Cost Comparison `json:"cost"`
-	// BoundBy is the period of the policy in whose trials Cost was measured, if that is a shorter one: Cost is at most this. 0: it is the cell's own.
+	// BoundBy is the period of the policy in whose trials Cost was measured, if it is shorter than the cell's own: the cell's cost is at
+	// most this. 0: Cost comes from the cell's own trials.
 	BoundBy time.Duration `json:"cost_by_period_ns,omitempty"`
 	Costs   []float64     `json:"-"` // nanoseconds a record, round by round, net
 	Period  *Period       `json:"period,omitempty"`
@@ -42,17 +43,17 @@ type Row struct {
 	Service *Latency `json:"service_latency,omitempty"` // in an open loop: from the call to its return
 
 	// Clock is the time of a Write that does nothing (see [Harness]). A time of a Write
-	// that is not longer is that of the clock; 0 is not known.
+	// that is not longer than Clock can't be told from it; 0: not known.
 	Clock    time.Duration `json:"clock_ns,omitempty"`
 	Unserved int64         `json:"unserved_records"` // in all trials together
 
-	// Quantiles are of Latency; in an open loop of the times that a timer that is never late
-	// would have seen. Those with too few samples are missing.
+	// Quantiles are quantiles of Latency; in an open loop, as seen from a timer that is never late. A
+	// quantile with too few samples is missing.
 	Quantiles []Quantile `json:"quantiles,omitempty"`
 	Replayed  bool       `json:"replayed,omitempty"`      // an open loop whose service times were replayed
-	Behind    int        `json:"rounds_behind,omitempty"` // in which a writer never caught up with its schedule
+	Behind    int        `json:"rounds_behind,omitempty"` // rounds in which a writer never caught up with its schedule
 
-	SyncsWriting Number        `json:"syncs_while_writing"`             // of a trial: without that of the end; absent if not known
+	SyncsWriting Number        `json:"syncs_while_writing"`             // of a trial, without the final sync; absent if not known
 	Syncs        int64         `json:"syncs,omitempty"`                 // of all trials
 	Oldest       time.Duration `json:"oldest_not_durable_ns,omitempty"` // of all trials, in an open loop: the greatest age of a byte that was not durable
 	LongestSync  time.Duration `json:"longest_sync_ns,omitempty"`       // of all trials; 0 is none, or not known
@@ -63,8 +64,38 @@ type Row struct {
 	Steadiness *Steadiness        `json:"steadiness,omitempty"`
 }
 
-// Stages are the parts of a trial's elapsed time. The median of each is taken
-// alone, so they need not add up.
+// AtMost returns the most that a policy may cost a writer, against the same buffer without a sync. That is known, and no more, where
+// trials at a pace show no cost, or where a policy with a shorter period was measured for it. It is 1 at the least: the policy
+// does all that its control does, and more. A most that says nothing is none.
+func (r Row) AtMost() (most float64, ok bool) {
+	if !r.besideControl() || r.shownDearer() && r.BoundBy == 0 {
+		return 0, false
+	}
+	if most = r.Cost.Most; r.Cost.HasInterval() {
+		most = r.Cost.High
+	}
+	return max(1, most), most > 0 && most <= mostInforms
+}
+
+// mostInforms is the largest cost that is worth to be bounded by.
+const mostInforms = 10
+
+// Unknown reports whether trials at a pace were too few, or too far apart, to say anything of what a policy costs.
+func (r Row) Unknown() bool {
+	_, bounded := r.AtMost()
+	return r.besideControl() && !bounded && !r.shownDearer()
+}
+
+// shownDearer reports whether it is shown that the policy costs more.
+func (r Row) shownDearer() bool { return r.Cost.Low > 1 || r.Cost.Bound > 1 }
+
+// Times returns the cost as a multiple of the fastest, or of the control: no less than 1, whatever the noise. It is NaN where there is none.
+func (r Row) Times() float64 { return max(1, r.Cost.Ratio) }
+
+// besideControl reports whether the cost is that of trials at a pace, against a control.
+func (r Row) besideControl() bool { return r.Cell.Every > 0 && !r.Control }
+
+// Stages are the parts of a trial's elapsed time. Each is a median of its own, so they need not add up.
 type Stages struct {
 	Open  Number `json:"open_ns"`
 	Write Number `json:"write_ns"`
@@ -75,10 +106,10 @@ type Stages struct {
 	Work  Number `json:"work_ns"`
 }
 
-// PerRecord is what the whole process used for a record.
+// PerRecord is the resource use of the whole process for one record.
 type PerRecord struct {
-	// User and System are absent where a trial is too short for the kernel's ticks to
-	// tell them apart: see leastTicks. Their sum is exact.
+	// User and System are absent if a trial is too short for the kernel's ticks to tell them apart: see
+	// leastTicks. Their sum is exact.
 	User              Number `json:"user_cpu_ns"`
 	System            Number `json:"system_cpu_ns"`
 	CPU               Number `json:"cpu_ns"`
@@ -92,8 +123,8 @@ type PerRecord struct {
 	Allocated         Number `json:"allocated_bytes"`
 }
 
-// Calls are system calls a record: those that the kernel counted in a separate trial, and
-// those that the Writer counts itself.
+// Calls are system calls for each record, counted by the kernel in a separate trial, and by the Writer
+// itself.
 type Calls struct {
 	Observed  Number `json:"observed_per_record"` // absent where they can't be seen
 	Writes    Number `json:"observed_writes_per_record"`
@@ -103,7 +134,7 @@ type Calls struct {
 }
 
 // A Latency is the distribution of the times of single Writes. A percentile is
-// zero, and not in JSON, where too few Writes were timed for it.
+// zero, and missing in JSON, if too few Writes were timed for it.
 type Latency struct {
 	Count int64         `json:"count"`
 	P50   time.Duration `json:"p50_ns,omitempty"`
@@ -112,14 +143,14 @@ type Latency struct {
 	P999  time.Duration `json:"p999_ns,omitempty"`
 	Max   time.Duration `json:"max_ns"` // of those that were timed
 
-	// Rounds are the percentiles of the single rounds, those that have the samples for it,
-	// by p50, p90, p99 and p999. The percentiles above are of all rounds together.
+	// Rounds are the percentiles of single rounds, for the rounds that have enough samples, by p50,
+	// p90, p99 and p999. The percentiles above are of all rounds together.
 	Rounds map[string]Summary `json:"of_rounds,omitempty"`
 }
 
 func newRow(run indexed, c result.Cell, trials []*result.Trial) (r Row, err error) {
 	served := func(t *result.Trial) float64 {
-		if t.Write <= 0 { // the trial does not report how long its Writes took
+		if t.Write <= 0 { // the trial does not report the time of its Writes
 			return math.NaN()
 		}
 		return float64(t.Records) / t.Write.Seconds()
@@ -180,7 +211,7 @@ func newRow(run indexed, c result.Cell, trials []*result.Trial) (r Row, err erro
 	return r, err
 }
 
-// medianValues returns the medians of the trials that report the value.
+// medianValues returns the median of each value that the trials report.
 func medianValues(trials []*result.Trial) map[string]Number {
 	samples := map[string][]float64{}
 	for _, t := range trials {
@@ -210,9 +241,9 @@ func newStages(trials []*result.Trial) Stages {
 	}
 }
 
-// The kernel samples whether a process is in user or system mode at every tick. Where it
-// does not report its rate (sysconf(_SC_CLK_TCK) is 100 on Linux whatever the rate), the
-// slowest usual one is taken. A trial of fewer ticks does not tell the two apart.
+// The kernel samples at every tick whether a process is in user or system mode. If the rate of ticks is
+// not known (sysconf(_SC_CLK_TCK) is 100 on Linux whatever the rate), the slowest usual rate is
+// assumed. A trial of fewer ticks does not tell the two apart.
 const (
 	tick       = time.Second / 100
 	leastTicks = 50
@@ -279,8 +310,7 @@ func perRecord(of func(*result.Trial) float64) func(*result.Trial) float64 {
 	return func(t *result.Trial) float64 { return of(t) / float64(t.Records) }
 }
 
-// perSecond returns how many records a second the costs of one, in nanoseconds, are. A
-// cost of nothing has no rate.
+// perSecond converts costs in nanoseconds a record into records a second. A cost of 0 has no rate.
 func perSecond(costs []float64) []float64 {
 	rates := make([]float64, len(costs))
 	for i, ns := range costs {
@@ -296,7 +326,7 @@ func newSteadiness(trials []*result.Trial) *Steadiness {
 	s := &Steadiness{Trials: len(trials)}
 	var firsts, rates, afters []float64
 	for _, t := range trials {
-		var all []float64 // bytes a second, of each sample
+		var all []float64 // bytes a second of each sample
 		begun := time.Duration(0)
 		for _, sample := range t.Samples {
 			all = append(all, float64(sample.Size)/(sample.At-begun).Seconds())

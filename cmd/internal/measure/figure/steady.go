@@ -9,5 +9,5 @@ type Steadiness struct {
 	After      Number `json:"until_steady_ns"`   // from the first Write: the median of the steady trials
 	Samples    int    `json:"samples"`           // of all trials
 	Throttled  int    `json:"throttled_samples"` // at their end the kernel slowed writers down, for too much was dirty
-	Unwritten  int64  `json:"max_dirty_bytes"`   // of the whole machine, dirty or being written: the most of all samples
+	Unwritten  int64  `json:"max_dirty_bytes"`   // dirty or being written, of the whole machine: the largest of all samples
 }

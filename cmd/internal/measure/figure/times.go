@@ -8,19 +8,19 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
 )
 
-// A CellTime is what a record takes in one cell, net.
+// A CellTime is the net time of a record in one cell.
 type CellTime struct {
 	Cell result.Cell
 	Load Load
 
-	// Record is until all is durable where the policy syncs and the load is a closed loop; else it
-	// is the cost of [Load.Costs].
+	// Record is the time until all is durable if the policy syncs and the load is a closed loop; else
+	// it is the cost of [Load.Costs].
 	Record Summary
 }
 
-// Times returns the times of all cells that are compared, and a warning if a sync is too fast. It
-// is for many runs: it computes nothing else, needs no histogram but those of open loops, and takes
-// the runs of [result.ReadTimes]. It returns ErrNoRound as [Of] does.
+// Times returns the times of all compared cells, and a warning if a sync is too fast. It serves many
+// runs at once: it computes nothing else, decodes only the histograms of open loops, and accepts the
+// runs of [result.ReadTimes]. Like [Of], it returns ErrNoRound.
 func Times(run result.Run) (times []CellTime, doubts []Warning, err error) {
 	if run.Rounds() == 0 {
 		return nil, nil, ErrNoRound

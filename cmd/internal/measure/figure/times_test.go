@@ -12,7 +12,7 @@ import (
 )
 
 // TestTimesAreThoseOfTheFigures writes a run with all kinds of cells, reads its times alone, and wants
-// the same as all figures have.
+// the same times as in the figures.
 func TestTimesAreThoseOfTheFigures(t *testing.T) {
 	empty, open, arm := cell("empty"), under(t, "open", "sync=group"), cell("arm")
 	empty.Empty, open.Rate, arm.Group = true, 100, "arms"

@@ -13,34 +13,32 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/stat"
 )
 
-// A Warning says what is doubtful about a run or one of its cells, and which step would
-// cure it.
+// A Warning names a doubt about a run or one of its cells, and the step that removes it.
 type Warning struct {
 	stat.Warning
-	Cell   *result.Cell `json:"-"`                // nil: of the whole run
+	Cell   *result.Cell `json:"-"`                // nil: the warning is about the whole run
 	Name   string       `json:"cell,omitempty"`   // of Cell
 	Rounds []int        `json:"rounds,omitempty"` // that it is about; empty: about all
 }
 
-// newWarning warns of the whole run.
+// newWarning returns a warning about the whole run.
 func newWarning(code, what, cure string) Warning {
 	return Warning{Warning: stat.Warning{Code: code, What: what, Cure: cure}}
 }
 
-// of makes it a warning of one cell.
+// of returns the warning for one cell.
 func (w Warning) of(c result.Cell) Warning {
 	w.Cell, w.Name = &c, c.Name
 	return w
 }
 
-// in sets the rounds that it is about.
+// in returns the warning for some rounds.
 func (w Warning) in(rounds []int) Warning {
 	w.Rounds = rounds
 	return w
 }
 
-// warn returns all that is doubtful: first what concerns every figure, at last what
-// concerns one cell.
+// warn returns all warnings: about all figures first, about single cells last.
 func (f Figures) warn() []Warning {
 	found := slices.Concat([]Warning{}, f.warnOfRounds(), f.warnOfNoise(), f.warnOfPlace(), f.warnOfSync(), f.warnOfActivity(), f.warnOfProcess(), f.warnOfCalls())
 	for _, g := range f.Groups {
@@ -51,7 +49,7 @@ func (f Figures) warn() []Warning {
 	return found
 }
 
-// warnOfRounds reports too few rounds, and a width that was wanted and not reached.
+// warnOfRounds warns of too few rounds, and of a width that was requested and not reached.
 func (f Figures) warnOfRounds() (found []Warning) {
 	if w, few := stat.TooFewRounds(f.Rounds, f.largest()); few {
 		found = append(found, Warning{Warning: w})
@@ -69,7 +67,7 @@ func (f Figures) warnOfNoise() []Warning {
 	steady := len(f.Groups) > 0 && !slices.ContainsFunc(f.Groups, func(g Group) bool { return !g.Steady })
 	switch floor := float64(f.Noise.Floor); {
 	case steady:
-		return nil // long trials are compared with themselves
+		return nil // long trials are compared with themselves, so one round is enough
 	case !f.Noise.Floor.Known() && len(f.Noises) > 0: // the rounds are too few, which is said
 		return nil
 	case !f.Noise.Floor.Known():
@@ -90,7 +88,7 @@ func (f Figures) warnOfCalls() []Warning {
 	return nil
 }
 
-// warnOfCell returns what is doubtful about one cell.
+// warnOfCell returns the warnings about one cell.
 func (f Figures) warnOfCell(r Row) []Warning {
 	var found []Warning
 	trials := f.Rounded(r.Cell.Name)
@@ -140,7 +138,7 @@ func roundsWith(trials []*result.Trial, is func(*result.Trial) bool) []int {
 	return slices.Compact(rounds)
 }
 
-// warnOfPlace reports which of the machine's facts make the figures doubtful.
+// warnOfPlace warns of facts of the machine that make the figures doubtful.
 func (f Figures) warnOfPlace() (found []Warning) {
 	facts := f.Run.Header.Machine
 	if machine.InMemory(facts) {
@@ -167,13 +165,13 @@ func (f Figures) warnOfPlace() (found []Warning) {
 	return found
 }
 
-// syncDoubtful is the least time of a sync to stable storage, as far as is known: flash
-// programs a page in some hundred µs. A faster sync ends in a cache, which may be lost
-// with the power if nothing protects it.
+// syncDoubtful is the least plausible time of a sync to stable storage: flash takes some hundred µs to
+// program a page. A faster sync ends in a cache, which may be lost with the power if nothing protects
+// it.
 const syncDoubtful = 50 * time.Microsecond
 
-// warnOfSync reports a disk that may report "durable" too early, with the cell that shows
-// it most. In memory that is known already.
+// warnOfSync warns of a disk that may report "durable" too early, with the cell that shows it most. It
+// does not warn of a file system in memory, which loses all anyway.
 func (f Figures) warnOfSync() []Warning {
 	if machine.InMemory(f.Run.Header.Machine) {
 		return nil
@@ -196,8 +194,8 @@ func (f Figures) warnOfSync() []Warning {
 	return []Warning{w.of(worst.Cell)}
 }
 
-// syncTime returns the time of one sync, if the cell shows it and the clock can. It is that
-// of a lone writer's Write that waits for the disk, or of the sync at Close.
+// syncTime returns the time of one sync, if the cell shows it and the clock is fine enough. It is the
+// time of a lone writer's Write that waits for the disk, or of the sync at Close.
 func (r Row) syncTime() (time.Duration, bool) {
 	switch r.Cell.Policy.Sync.Mode {
 	case holdfast.SyncGroup, holdfast.SyncEach:
@@ -212,7 +210,7 @@ func (r Row) syncTime() (time.Duration, bool) {
 	return 0, false
 }
 
-// warnOfProcess reports what happened to the process that measured.
+// warnOfProcess warns of events in the measuring process.
 func (f Figures) warnOfProcess() (found []Warning) {
 	if end := f.Run.End; end != nil && end.ClockJump != 0 {
 		found = append(found, newWarning("clock-jump",

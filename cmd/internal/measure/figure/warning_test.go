@@ -14,14 +14,14 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/stat"
 )
 
-// sound is a run of 12 rounds that nothing is to be said about.
+// sound is a run of 12 rounds without warnings.
 func sound() result.Run {
 	twin := cell("again")
 	twin.Twin = "a"
 	return planted(plant{cell: cell("a"), ms: steps(100, 12)}, plant{cell: twin, ms: steps(100, 12)})
 }
 
-// warnings makes the change to a sound run and returns what is then doubtful.
+// warnings returns the warnings about a sound run after the change.
 func warnings(t *testing.T, change func(*result.Run)) []figure.Warning {
 	t.Helper()
 	run := sound()
@@ -37,7 +37,7 @@ func warnings(t *testing.T, change func(*result.Run)) []figure.Warning {
 	return found
 }
 
-// checkWarning wants just the one warning, or with an empty code none.
+// checkWarning wants exactly one warning of this code, or none if the code is empty.
 func checkWarning(t *testing.T, code string, change func(*result.Run)) figure.Warning {
 	t.Helper()
 	found := warnings(t, change)
@@ -184,8 +184,8 @@ func TestWarnsOfSyncsThatAreTooFast(t *testing.T) {
 	checkWarning(t, "", stage(0))
 }
 
-// active gives every trial of some rounds an activity; a trial of ours takes
-// 100 to 102 ms and half of that of a CPU.
+// active gives every trial of some rounds an activity. Our trials take 100 to 102 ms, and half as much
+// CPU time.
 func active(r *result.Run, rounds []int, change func(*result.Trial, *machine.Activity)) {
 	for i := range r.Trials {
 		t := r.Trials[i]
@@ -211,7 +211,8 @@ func TestWarnsOfABusyMachine(t *testing.T) {
 			})
 		}
 	}
-	// A count of 168 ticks varies by 13: four times that are more than 48, and less than 72 of 192.
+	// A count of 168 ticks has a standard deviation of 13: four of them are more than 48, and less than
+	// 72 of 192.
 	checkWarning(t, "", others(all(), 20*time.Millisecond))
 	// Two trials a round have 60 ms together, too little to name rounds.
 	w := checkWarning(t, "busy", others(all(), 30*time.Millisecond))
@@ -223,7 +224,7 @@ func TestWarnsOfABusyMachine(t *testing.T) {
 	if !slices.Equal(w.Rounds, []int{5, 6}) || !strings.HasSuffix(w.What, "in rounds 5–6") || !strings.Contains(w.What, "1.25 CPUs") {
 		t.Errorf("%+v", w)
 	}
-	// Others can't have taken more than there is.
+	// Other programs can't have used more CPU time than was left.
 	on := func(cpus string, do func(*result.Run)) func(*result.Run) {
 		return func(r *result.Run) {
 			do(r)
@@ -234,7 +235,7 @@ func TestWarnsOfABusyMachine(t *testing.T) {
 	if w = checkWarning(t, "busy", on("1", others(all(), time.Second))); !strings.Contains(w.What, "0.50 CPUs") {
 		t.Errorf("%+v", w)
 	}
-	// The kernel's work for our own syncs looks like the work of others.
+	// The kernel's work for our own syncs looks like the work of other programs.
 	checkWarning(t, "", func(r *result.Run) {
 		others(all(), time.Second)(r)
 		for i := range r.Header.Cells {

@@ -1,5 +1,5 @@
-// Package fleet sets the results of many hosts beside each other. It makes groups of like machines,
-// and finds in each the hosts that are not like the others.
+// Package fleet compares the results of many hosts. It groups similar machines, and finds in each group
+// the hosts that differ from the others.
 //
 // It reads and writes no files and formats no tables. The same hosts always make the same
 // [Fleet], whatever their order.
@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/figure"
 )
 
-// A Fleet is many hosts, and what was found among them.
+// A Fleet is many hosts with the findings about them.
 type Fleet struct {
 	Groups   []Group   `json:"groups"`   // the largest first
 	Outliers []Outlier `json:"outliers"` // the farthest from its peers first
@@ -22,11 +22,11 @@ type Fleet struct {
 	Older    []Older   `json:"older_results"`
 	Silent   []Silent  `json:"silent"`
 
-	// Unexpected are hosts that answered, and are not among those that were expected.
+	// Unexpected are hosts with results that are not in the list of expected hosts.
 	Unexpected []string `json:"unexpected,omitempty"`
 
 	Threshold float64 `json:"threshold"` // the least slowdown of an outlier: 0.25 is 25 %
-	Chance    float64 `json:"chance"`    // of a false word about hosts that are all alike, in the whole fleet
+	Chance    float64 `json:"chance"`    // that a finding is false, in a whole fleet of equal hosts
 }
 
 // A Silent host has no results that can be used.
@@ -36,18 +36,19 @@ type Silent struct {
 	Why  string `json:"why"`
 }
 
-// Older results are left out, because the host has newer ones of the same study and file system.
+// Older results are left out, because the host has newer results of the same study and file system.
 type Older struct {
 	Host      string    `json:"host"`
 	File      string    `json:"file"`
 	StartedAt time.Time `json:"started_at"`
 	Newer     string    `json:"newer"` // the file that is taken
 
-	// Overlaps: it had not ended when the newer one began. Perhaps two hosts have one name.
+	// Overlaps means that these results had not ended when the newer ones began. Perhaps two hosts have
+	// one name.
 	Overlaps bool `json:"overlaps,omitempty"`
 }
 
-// A Group is hosts of one class.
+// A Group is the hosts of one class.
 type Group struct {
 	Name   string  `json:"group"` // a number from 1
 	Class  Class   `json:"class"`
@@ -62,7 +63,7 @@ type Group struct {
 	typical map[string]typicalFact
 }
 
-// A Cell is one cell of all hosts of a group.
+// A Cell is one cell, summarized over all hosts of a group.
 type Cell struct {
 	Key `json:"-"`
 
@@ -74,8 +75,8 @@ type Cell struct {
 	High   figure.Number `json:"high_ns"`
 }
 
-// A Score is how a part of a host compares with its group. In each cell it divides the host's time by
-// the median time of the group, and takes the median of the cells. Low and High are likewise of the
+// A Score compares a part of a host with its group. For each cell it divides the host's time by the
+// group's median time, and takes the median over the cells. Low and High are made likewise from the
 // ends of the intervals.
 type Score struct {
 	Part  Part          `json:"part"`
@@ -86,7 +87,7 @@ type Score struct {
 	Word  Word          `json:"word,omitempty"`
 }
 
-// A Bound is the scores from which on a host is an outlier.
+// A Bound is the scores beyond which a host is an outlier.
 type Bound struct {
 	Part  Part          `json:"part"`
 	Hosts int           `json:"hosts"`
@@ -94,7 +95,7 @@ type Bound struct {
 	Fast  figure.Number `json:"fast_up_to"` // of Sync and Bandwidth alone: else to be fast is no fault
 }
 
-// An Outlier is a host that is not like its group.
+// An Outlier is a host that differs from its group.
 type Outlier struct {
 	Host     string    `json:"host"` // as in Hosts
 	File     string    `json:"file"`
@@ -103,7 +104,7 @@ type Outlier struct {
 	Differs  []Differs `json:"differs"` // the facts that most of its peers have otherwise
 }
 
-// A Finding is one thing that sets an outlier apart.
+// A Finding is one difference of an outlier.
 type Finding struct {
 	Word Word `json:"word"`
 
@@ -111,13 +112,13 @@ type Finding struct {
 	Bound figure.Number `json:"bound,omitempty"`
 	Time  *Time         `json:"farthest,omitempty"` // of the cells of the score
 	Peers figure.Number `json:"peers_ns,omitempty"` // the median of the group in that cell
-	Doubt string        `json:"doubt,omitempty"`    // of a fast sync: what is doubtful whatever its peers do
+	Doubt string        `json:"doubt,omitempty"`    // of a fast sync: the doubt, independent of its peers
 
 	Cache  string `json:"write_cache,omitempty"`
 	Others string `json:"others,omitempty"` // the write cache of most of its peers
 }
 
-// A Word says how a host is not like its peers.
+// A Word says how a host differs from its peers.
 type Word string
 
 const (
@@ -126,7 +127,7 @@ const (
 	WriteCache Word = "write cache differs"
 )
 
-// Differs is a fact of an outlier that most others of its group have otherwise.
+// Differs is a fact of an outlier for which most others of its group have another value.
 type Differs struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
@@ -135,16 +136,15 @@ type Differs struct {
 	Of    int    `json:"of"`
 }
 
-// DefaultThreshold is the slowdown below which a host is no outlier, however like its peers are.
+// DefaultThreshold is the least slowdown of an outlier, however equal its peers are.
 const DefaultThreshold = 0.25
 
-// Known reports whether every host could be judged: each has results, and none is in a group that
-// is too small.
+// Known reports whether every host could be judged: each has results, and no group is too small.
 func (f Fleet) Known() bool {
 	return len(f.Unanswered()) == 0 && !slices.ContainsFunc(f.Groups, func(g Group) bool { return !g.Judged() })
 }
 
-// Unanswered returns the hosts that have no results at all.
+// Unanswered returns the hosts without any results.
 func (f Fleet) Unanswered() (names []string) {
 	answered := map[string]bool{}
 	for _, h := range f.Hosts {

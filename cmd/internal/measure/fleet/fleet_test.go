@@ -21,8 +21,8 @@ var (
 	began    = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 )
 
-// host makes up a host: its times are those of all hosts, times a factor for its disk and one for all
-// else. Every cell has a factor of its own from noise.
+// host makes up a host: its times are the usual times, multiplied by a factor for its disk and one for
+// all else. Every cell has a factor of its own from noise.
 func host(name string, disk, memory float64, noise func() float64) Host {
 	h := Host{
 		Name: name, File: name + ".jsonl", Study: "policy", Program: "holdfast 1", StartedAt: began, Rounds: 6, Mount: "/data", took: time.Minute,
@@ -57,7 +57,8 @@ func (h Host) set(name, value string) Host {
 	return h
 }
 
-// hosts makes up n like hosts, h1 to hN. Their disks and memories differ as distributed says, their cells by less.
+// hosts makes up n similar hosts, h1 to hN. Their disks and memories differ by the distribution distributed, their
+// cells by less.
 func hosts(n int, r *rand.Rand, distributed func(*rand.Rand) float64) []Host {
 	all := make([]Host, n)
 	for i := range all {
@@ -79,8 +80,8 @@ func words(f Fleet) (all []string) {
 	return all
 }
 
-// TestLikeHostsGetNoWord makes up fleets of hosts that are all alike: no word is said in at least 19
-// of 20. 1,000 hosts are among them, of normal times and of ones with heavier tails.
+// TestLikeHostsGetNoWord makes up fleets of equal hosts: at least 19 of 20 fleets have no finding.
+// Fleets of 1,000 hosts are among them, with normal times and with heavier tails.
 func TestLikeHostsGetNoWord(t *testing.T) {
 	for name, distributed := range map[string]func(*rand.Rand) float64{"normal": normal, "logistic": logistic} {
 		for _, size := range []struct{ hosts, fleets int }{{4, 2000}, {12, 1000}, {100, 200}, {1000, 40}} {
@@ -99,7 +100,7 @@ func TestLikeHostsGetNoWord(t *testing.T) {
 	}
 }
 
-// TestOddHostsAreFound is the other side: how much slower a disk must be among peers that are 5 % apart.
+// TestOddHostsAreFound is the converse: it shows how much slower a disk must be if peers differ by 5 %.
 func TestOddHostsAreFound(t *testing.T) {
 	for _, size := range []struct {
 		hosts          int
@@ -143,7 +144,7 @@ func TestOutlierNamesWhatDiffers(t *testing.T) {
 	if one.Time.Part != Sync || one.Score.Cells != 2 || math.Abs(float64(one.Score.Ratio)-10) > 1e-9 || one.Peers != 1e6 {
 		t.Errorf("%+v", one)
 	}
-	// A host whose own rounds are far apart is not judged by chance.
+	// A host whose own rounds differ much gets no finding by chance.
 	for i := range all[3].Times {
 		all[3].Times[i].Record.Low = 1
 	}
@@ -164,7 +165,7 @@ func TestWriteCacheThatDiffers(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	for i := range 3 {
-		all[i] = all[i].set("write cache", "write back") // 3 of 7 are no odd ones
+		all[i] = all[i].set("write cache", "write back") // 3 of 7 are too many to be odd
 	}
 	if f = New(all, nil, nil, DefaultThreshold); len(f.Outliers) > 0 || f.Groups[0].Caches["write back"] != 3 {
 		t.Errorf("%v, %v", words(f), f.Groups[0].Caches)
@@ -272,7 +273,7 @@ func TestDeviceKindHasNoNames(t *testing.T) {
 	}
 }
 
-// TestFarPeersAreNoOverflow: four hosts that are worlds apart can be written as JSON.
+// TestFarPeersAreNoOverflow: four hosts with extremely different times can be written as JSON.
 func TestFarPeersAreNoOverflow(t *testing.T) {
 	all := []Host{host("a", 1e-60, 1, quiet), host("b", 1, 1, quiet), host("c", 1e60, 1, quiet), host("d", 1e120, 1, quiet)}
 	f := New(all, nil, nil, DefaultThreshold)

@@ -16,8 +16,8 @@ import (
 )
 
 // group makes groups of like machines. Mount options make a group of their own only if enough
-// hosts have them to be judged by each other. Else these hosts join the most of their class, and
-// the options are a fact that differs.
+// hosts have them to be judged by each other. Else these hosts join the largest group of their class,
+// and their options count as a difference.
 func (f *Fleet) group() {
 	members := map[Class][]int{}
 	for i, h := range f.Hosts {
@@ -62,7 +62,7 @@ func (f *Fleet) group() {
 	}
 }
 
-// A typicalFact is how many hosts of a group have each value of a fact.
+// A typicalFact counts the values that the hosts of a group have for a fact.
 type typicalFact struct {
 	count map[string]int
 	most  string
@@ -99,8 +99,8 @@ func (g *Group) findTypical(hosts []Host) {
 
 const writeCache = "write cache"
 
-// facts returns the facts of a host, and the program that measured it. Mount options are without
-// those that are each host's own.
+// facts returns the facts of a host, and the program that measured it. It leaves out mount options that
+// differ on every host.
 func (h Host) facts() []machine.Fact {
 	facts := append(slices.Clone(h.Machine), machine.Fact{Name: "program", Value: h.Program, Source: "holdfast version"})
 	for i := range facts {
@@ -120,7 +120,7 @@ func (g *Group) addCells(hosts []Host) {
 			if times[t.Key] == nil {
 				keys = append(keys, t.Key)
 			}
-			if t.Record.Median > 0 { // what is net may be nothing
+			if t.Record.Median > 0 { // a net time may be zero
 				times[t.Key] = append(times[t.Key], t.Record.Median)
 			}
 		}
@@ -132,7 +132,7 @@ func (g *Group) addCells(hosts []Host) {
 	}
 }
 
-// A Class is what hosts have in common that are compared with each other.
+// A Class is the properties that hosts must share to be compared.
 type Class struct {
 	Study      string `json:"study"`
 	Processor  string `json:"cpu_model"`
@@ -143,7 +143,7 @@ type Class struct {
 	Options    string `json:"mount_options"`
 }
 
-// classOf returns the class of a host.
+// class returns the class of a host.
 func (h Host) class() Class {
 	return Class{
 		Study: h.Study, Processor: known(h.Machine, "CPU model"), CPUs: known(h.Machine, "CPUs online"),
@@ -163,13 +163,13 @@ func memoryClass(text string) string {
 }
 
 var (
-	// backing is of a loop device: its path is each host's own.
+	// backing is the file of a loop device: its path differs on every host.
 	backing = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\(file .* on ([^\s()]+)\)|\(file .*\)`) })
 	layers  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\([^()]*\)`) })
 )
 
-// deviceKind says what a device is, without its name: its model, whether it rotates, and the
-// layers above it.
+// deviceKind describes a device without its name: its model, whether it rotates, and the layers above
+// it.
 func deviceKind(facts []machine.Fact) string {
 	var parts []string
 	if model := known(facts, "device model"); model != "" {
@@ -188,10 +188,10 @@ func deviceKind(facts []machine.Fact) string {
 	return strings.Join(parts, ", ")
 }
 
-// ownOptions are mount options whose values are each host's own.
+// ownOptions are mount options whose values differ on every host.
 var ownOptions = []string{"addr", "clientaddr", "mountaddr", "lowerdir", "upperdir", "workdir", "uuid", "subvolid"}
 
-// mountOptions returns mount options in order, without those that are each host's own.
+// mountOptions returns mount options in order, without ownOptions.
 func mountOptions(text string) string {
 	options := strings.Split(text, ",")
 	options = slices.DeleteFunc(options, func(option string) bool {

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
 )
 
-// A Host is what one results file says of one host.
+// A Host is the content of one results file, which is of one host.
 type Host struct {
 	Name      string    `json:"host"`
 	File      string    `json:"file"`
@@ -32,8 +32,8 @@ type Host struct {
 	seed uint64
 }
 
-// A Time is what a record takes in a cell, net (see [figure.Net]). It ends when the record is durable
-// where the policy syncs, else when it is written. At a rate it is the mean time of a Write.
+// A Time is the net time of a record in a cell (see [figure.Net]): until the record is durable if the
+// policy syncs, else until it is written. At a rate it is the mean time of a Write.
 type Time struct {
 	Key `json:"-"`
 
@@ -43,21 +43,21 @@ type Time struct {
 	Ratio  figure.Number  `json:"of_group"` // to the median of the group; absent: it is not positive
 }
 
-// A Key is what cells of several hosts have in common that are compared.
+// A Key identifies a cell on several hosts.
 type Key struct {
 	Name   string
 	Policy holdfast.Policy
 	Load   figure.Load
 }
 
-// A Part of a host is what decides on the times of a cell.
+// A Part of a host is the resource that limits a cell.
 type Part string
 
 const (
-	Sync      Part = "sync"      // of policies whose Writes wait for a sync: how long one takes
-	Bandwidth Part = "bandwidth" // of the others that sync, until all is durable: how much the disk takes
-	Memory    Part = "memory"    // of those that don't sync, and of Writes at a rate: CPU, memory and kernel
-	Arms      Part = "arms"      // of a study, which do anything
+	Sync      Part = "sync"      // for policies whose Writes wait for a sync: the time of a sync
+	Bandwidth Part = "bandwidth" // for other policies that sync, until all is durable: the disk's throughput
+	Memory    Part = "memory"    // for policies that don't sync, and for Writes at a rate: CPU, memory and kernel
+	Arms      Part = "arms"      // for a study's arms, which may use any resource
 )
 
 func (k Key) part() Part {
@@ -72,7 +72,7 @@ func (k Key) part() Part {
 	return Bandwidth
 }
 
-// disk reports whether the disk decides on a part.
+// disk reports whether the part is limited by the disk.
 func (p Part) disk() bool { return p == Sync || p == Bandwidth }
 
 // NewHost computes the times of a host, or returns [figure.ErrNoRound]. The run may be one of
@@ -89,7 +89,7 @@ func NewHost(file string, run result.Run) (Host, error) {
 	if run.End != nil {
 		h.took = run.End.Elapsed
 	}
-	if len(run.Resumed) > 0 { // the clocks began anew
+	if len(run.Resumed) > 0 { // the clocks started again
 		h.StartedAt = run.Resumed[len(run.Resumed)-1].StartedAt
 	}
 	for _, w := range doubts {
@@ -102,8 +102,8 @@ func NewHost(file string, run result.Run) (Host, error) {
 	return h, nil
 }
 
-// NameOf returns the name of the host that a run is of. Results that do not have it are called
-// like their file.
+// NameOf returns the name of the host that made a run. Results without a host's name get the name of
+// their file.
 func NameOf(file string, h result.Header) string {
 	if name := known(h.Machine, machine.HostName); name != "" {
 		return name
@@ -112,7 +112,7 @@ func NameOf(file string, h result.Header) string {
 	return strings.TrimSuffix(name, ".jsonl")
 }
 
-// known returns the value of a fact, or nothing where it is not known.
+// known returns the value of a fact, or an empty text if it is not known.
 func known(facts []machine.Fact, name string) string {
 	if value := machine.Get(facts, name).Value; value != machine.Unknown {
 		return value

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/stat"
 )
 
-// New sets hosts beside each other. Of the same host, study and mount point the newest results
-// count. Expected are names of hosts; those that are in no results are silent.
+// New compares hosts. If several results have the same host, study and mount point, the newest count.
+// Expected are names of hosts; an expected host without results is silent.
 func New(hosts []Host, silent []Silent, expected []string, threshold float64) Fleet {
 	f := Fleet{Threshold: threshold, Chance: 1 - stat.Confidence, Silent: slices.Clone(silent)}
 	f.takeNewest(hosts)
@@ -42,8 +42,8 @@ func (f *Fleet) takeNewest(hosts []Host) {
 	}
 }
 
-// expect adds the expected hosts that are not known yet to those that are silent. A name without
-// a domain stands for one with any domain.
+// expect adds each expected host without results to the silent ones. A name without a domain matches
+// that name in any domain.
 func (f *Fleet) expect(expected []string) {
 	if len(expected) == 0 {
 		return
@@ -81,11 +81,10 @@ func (f *Fleet) expect(expected []string) {
 	}
 }
 
-// judge finds the outliers. All bounds hold together: of a fleet whose hosts are all alike, no word is
-// said with a probability of at least 1 - Chance. For that each bound of each host has its part of
-// Chance (Bonferroni). A host has one score for each part and not a word for each cell, because its
-// cells share a disk. Many words would also need bounds that are farther out. The worst part of a host counts: no
-// other makes up for it.
+// judge finds the outliers. All bounds together hold: a fleet of equal hosts has no finding with a probability of
+// at least 1 - Chance. So each bound of each host gets its part of Chance (Bonferroni). A host has one score for
+// each part and not a finding for each cell: its cells share a disk, and more findings would need wider bounds.
+// The worst part of a host counts; a good part does not make up for it.
 func (f *Fleet) judge() {
 	questions := 0
 	for i := range f.Groups {
@@ -113,7 +112,7 @@ func (f *Fleet) judge() {
 	slices.SortStableFunc(f.Outliers, func(a, b Outlier) int { return cmp.Compare(b.distance(), a.distance()) })
 }
 
-// questions returns how many bounds hosts are held against.
+// questions returns the number of comparisons of hosts with bounds.
 func (b Bound) questions() int {
 	if b.Part.disk() {
 		return 2 * b.Hosts
@@ -121,8 +120,8 @@ func (b Bound) questions() int {
 	return b.Hosts
 }
 
-// score gives the hosts of a group their scores, and the group the bounds that are to be set. A
-// cell counts if enough hosts have it.
+// score computes the scores of a group's hosts, and the bounds that set fills in later. A cell counts
+// if enough hosts have it.
 func (g *Group) score(hosts []Host) {
 	medians := map[Key]figure.Number{}
 	for _, c := range g.Cells {
@@ -158,7 +157,7 @@ func (g *Group) score(hosts []Host) {
 	}
 }
 
-// scores returns the scores of a part of all hosts of a group.
+// scores returns the scores of a part, of all hosts of a group.
 func (f *Fleet) scores(g Group, part Part) (ratios []float64) {
 	for _, m := range g.members {
 		for _, s := range f.Hosts[m].Scores {
@@ -170,7 +169,7 @@ func (f *Fleet) scores(g Group, part Part) (ratios []float64) {
 	return ratios
 }
 
-// set computes the bounds. Where peers are so far apart that there is none, none is an outlier.
+// set computes the bounds. If peers differ so much that no bound exists, no host is an outlier.
 func (b *Bound) set(ratios []float64, chance, threshold float64) {
 	peers := stat.PeersOf(ratios)
 	reach := min(max(1+threshold, peers.Reach(chance)), 1e150) // a finite number
@@ -180,8 +179,8 @@ func (b *Bound) set(ratios []float64, chance, threshold float64) {
 	}
 }
 
-// judge holds the scores of a host against the bounds of its group. Low or High must lie beyond, so
-// that a host whose own rounds are far apart is not judged by chance.
+// judge compares the scores of a host with the bounds of its group. Low or High must be beyond a bound,
+// so that a host whose own rounds differ much gets no finding by chance.
 func (g Group) judge(h *Host) (found []Finding) {
 	for _, b := range g.Bounds {
 		i := slices.IndexFunc(h.Scores, func(s Score) bool { return s.Part == b.Part })
@@ -211,15 +210,16 @@ func (g Group) judge(h *Host) (found []Finding) {
 	return found
 }
 
-// fastOfPeers: syncs that are faster than a disk can be, and take less than half of what they take on their peers, are
-// too fast to be true, however far these are apart.
+// fastOfPeers: a sync that is faster than a disk can be, and takes less than half of its peers' time, is too fast to
+// be true, even if the peers differ much.
 const fastOfPeers = 0.5
 
-// most is the share of the known write caches of a group that must be alike for another to differ.
+// most is the share of a group's known write caches that must be equal, so that another one counts as
+// different.
 const most = 0.75
 
-// cacheFinding says that a host has another write cache than nearly all of its peers: a sync may
-// then promise another thing.
+// cacheFinding reports a host whose write cache differs from nearly all of its peers': its syncs may
+// then promise something else.
 func (g Group) cacheFinding(h Host) []Finding {
 	all, usual := 0, ""
 	for value, n := range g.Caches {
@@ -235,8 +235,7 @@ func (g Group) cacheFinding(h Host) []Finding {
 	return []Finding{{Word: WriteCache, Cache: own, Others: usual}}
 }
 
-// differences returns the facts of a host that more than half of its peers have otherwise, all
-// with the same value.
+// differences returns the facts of a host for which more than half of its peers share another value.
 func (g Group) differences(h Host) (found []Differs) {
 	facts, others := h.facts(), g.Hosts-1
 	peers := make([]machine.Fact, len(facts))
@@ -251,7 +250,7 @@ func (g Group) differences(h Host) (found []Differs) {
 	return found
 }
 
-// distance is how far a host is from its peers: the farthest of its findings.
+// distance is an outlier's distance from its peers: the largest of its findings.
 func (o Outlier) distance() float64 {
 	far := 0.0
 	for _, one := range o.Findings {

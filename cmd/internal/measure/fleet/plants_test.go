@@ -21,7 +21,7 @@ type fault struct {
 	part                    Part
 }
 
-// faults are twenty, from those that ruin a database to those that one hardly feels.
+// faults are twenty faults, from ruinous ones to hardly noticeable ones.
 func faults() (all []fault) {
 	for _, by := range []float64{1.8, 2, 3, 4, 10, 30} {
 		all = append(all, fault{fmt.Sprintf("syncs %vx", by), by, 1, 1, Slower, Sync})
@@ -38,8 +38,8 @@ func faults() (all []fault) {
 	return all
 }
 
-// generated makes up the results of a host as the default run of bench has them: nine policies, 1 and 64 writers. Hosts differ by 4 % in
-// each part, cells by 3 %, and rounds by 8 %; one round in twenty takes up to three times as long.
+// generated makes up the results of a host with the cells of bench's default run: nine policies, 1 and 64 writers. Hosts differ by 4 %
+// in each part, cells by 3 %, and rounds by 8 %; one round in twenty takes up to three times as long.
 func generated(name string, f fault, r *rand.Rand) result.Run {
 	h := result.Header{
 		SchemaVersion: result.SchemaVersion, Program: "holdfast 1", Study: "policy", StartedAt: began, Dir: "/data", Plan: result.Plan{Rounds: 8},
@@ -89,7 +89,7 @@ func generated(name string, f fault, r *rand.Rand) result.Run {
 	return run
 }
 
-// fleetOf makes up a fleet of like hosts, of which the first have these faults.
+// fleetOf makes up a fleet of similar hosts; the first ones have the planted faults.
 func fleetOf(t *testing.T, hosts int, r *rand.Rand, planted ...fault) Fleet {
 	t.Helper()
 	var all []Host
@@ -108,7 +108,8 @@ func fleetOf(t *testing.T, hosts int, r *rand.Rand, planted ...fault) Fleet {
 	return New(all, nil, nil, DefaultThreshold)
 }
 
-// TestPlantedHostsAreFound: each of twenty faults among 49 hosts that have none, with its word and its part; and no other host.
+// TestPlantedHostsAreFound: each of twenty faults among 49 hosts without faults is found, with its word and its part; no other
+// host is.
 func TestPlantedHostsAreFound(t *testing.T) {
 	for i, f := range faults() {
 		fleet := fleetOf(t, 50, rand.New(rand.NewPCG(39, uint64(i))), f)
@@ -125,7 +126,7 @@ func TestPlantedHostsAreFound(t *testing.T) {
 	}
 }
 
-// TestCleanFleetsHaveNoOutlier, in twenty of 50 hosts and twenty of 200.
+// TestCleanFleetsHaveNoOutlier: in twenty fleets of 50 hosts and twenty of 200.
 func TestCleanFleetsHaveNoOutlier(t *testing.T) {
 	fleets := 20
 	if testing.Short() {

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Near returns the name that a word was likely meant to be, or "": the same name in other letters' case, a name
-// that begins with the word, or one that a few letters make different.
+// Near returns the name that was likely meant by a word, or "": the same name in letters of other case, a name
+// that begins with the word, or a name that differs in a few letters.
 func Near(word string, names []string) string {
 	word = strings.ToLower(word)
 	for _, name := range names {
@@ -15,7 +15,7 @@ func Near(word string, names []string) string {
 			return name
 		}
 	}
-	const least = 3 // letters that tell what a name begins with
+	const least = 3 // letters of a beginning
 	for _, name := range names {
 		if len(word) >= least && strings.HasPrefix(strings.ToLower(name), word) {
 			return name
@@ -30,7 +30,7 @@ func Near(word string, names []string) string {
 	return near
 }
 
-// DidYouMean returns a hint with the near name, or with all names.
+// DidYouMean returns a hint with the near name, or with all names if there is none.
 func DidYouMean(word string, names []string) string {
 	if near := Near(word, names); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)

@@ -2,9 +2,9 @@ package machine
 
 import "time"
 
-// An Activity is what the whole computer, or this process's control group, has
-// done since it was started, and the present value of some gauges. What could not be
-// read is nil, and left out of the JSON: it is not zero.
+// An Activity is the work of the whole computer, or of this process's control group, since its start,
+// and the present value of some gauges. A count that could not be read is nil, and left out of the
+// JSON: it is not zero.
 //
 // The counts go on while they are read, so an Activity is not of one instant. CPU time is counted
 // in steps of 10 ms (see [Observer.Read]).
@@ -14,14 +14,14 @@ type Activity struct {
 	CPUBusy  *time.Duration `json:"cpu_busy_ns,omitempty"`  // of all CPUs and programs, ours too; waiting for I/O is not busy
 	CPUSteal *time.Duration `json:"cpu_steal_ns,omitempty"` // time that the host gave to others while a CPU of ours had work
 
-	// Time in which some task waited for what is short, by pressure stall
-	// information; our own tasks count too.
+	// Time in which some task waited for CPU, I/O or memory, by pressure stall information; our own
+	// tasks count too.
 	CPUPressure    *time.Duration `json:"cpu_pressure_ns,omitempty"`
 	IOPressure     *time.Duration `json:"io_pressure_ns,omitempty"`
 	MemoryPressure *time.Duration `json:"memory_pressure_ns,omitempty"`
 
 	// Throttles counts the periods in which the quota of our control group, or of one above it, ran
-	// out. Throttled adds up how long its CPUs then stood still.
+	// out. Throttled is the time for which its CPUs then stood still.
 	Throttles *int64         `json:"cgroup_throttles,omitempty"`
 	Throttled *time.Duration `json:"cgroup_throttled_ns,omitempty"`
 
@@ -44,9 +44,9 @@ type Activity struct {
 	Writeback *int64   `json:"writeback_bytes,omitempty"`   // being written
 }
 
-// Since returns what happened after an earlier reading of the same Observer: the
-// differences of the cumulative counts, and the gauges of a. A count that is unknown in
-// one of the two, or that fell, is unknown.
+// Since returns the activity after an earlier reading of the same Observer: the differences of the
+// cumulative counts, and the gauges of a. A count that is unknown in one of the two, or that fell, is
+// unknown.
 func (a Activity) Since(before Activity) Activity {
 	a.CPUBusy = since(a.CPUBusy, before.CPUBusy)
 	a.CPUSteal = since(a.CPUSteal, before.CPUSteal)
@@ -65,8 +65,8 @@ func (a Activity) Since(before Activity) Activity {
 	return a
 }
 
-// Plus returns what happened in the times of both: the sums of the differences that Since
-// returns, and the gauges of the later. A count that is unknown in one of the two is unknown.
+// Plus returns the activity of both periods: the sums of the differences that Since returned, and the
+// gauges of the later one. A count that is unknown in one of the two is unknown.
 func (a Activity) Plus(later Activity) Activity {
 	later.CPUBusy = plus(a.CPUBusy, later.CPUBusy)
 	later.CPUSteal = plus(a.CPUSteal, later.CPUSteal)

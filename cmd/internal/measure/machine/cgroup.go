@@ -18,8 +18,8 @@ const cgroup = "/proc/self/cgroup"
 // unlimited is the text of a limit that is not set.
 const unlimited = "no limit"
 
-// noMemoryLimit is what version 1 shows for no limit: the largest number of
-// whole pages in an int64. Pages are at most 64 KiB.
+// noMemoryLimit is the value that version 1 shows for no limit: the largest number of whole pages in an
+// int64. Pages are at most 64 KiB.
 const noMemoryLimit = math.MaxInt64 - 64<<10
 
 // limit finds the tightest limit in the group of this process and all above it. If it can't
@@ -67,16 +67,15 @@ func MemoryLimit() (limit int64, ok bool) {
 	return int64(least), !math.IsInf(least, 1)
 }
 
-// A group is where a controller's files for this process are.
+// A group is the place of a controller's files for this process.
 type group struct {
 	version int
 	top     string // mount point of the hierarchy
 	dir     string // the process's own group, top or below it
 }
 
-// group finds the group of this process that a controller rules. It joins
-// /proc/self/cgroup (which group) with the mounts (where). A controller is under version 1
-// or 2, never both.
+// group finds the group of this process for a controller. It joins /proc/self/cgroup (which group) with
+// the mounts (where). A controller is under version 1 or 2, never both.
 func (h host) group(controller string) (group, bool) {
 	groups, _ := h.text(cgroup)
 	mounts := h.mounts()
@@ -109,8 +108,8 @@ func (g group) upwards() []string {
 }
 
 // place finds the directory of a group below the mount of its hierarchy. In a container only a part
-// of the hierarchy is mounted, and the group's name may be the one outside. Then the mount's top is
-// the group.
+// of the hierarchy is mounted, and the group's name may be its name outside the container. Then the
+// mount's top is the group.
 func place(mounts []mountinfo.Mount, version int, controller, own string) (group, bool) {
 	for _, m := range mounts {
 		isOurs := version == 2 && m.Kind == "cgroup2" ||

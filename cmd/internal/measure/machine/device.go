@@ -37,7 +37,7 @@ func (h host) device(mounts []mountinfo.Mount, m mountinfo.Mount) []Fact {
 		model = strings.TrimSpace(vendor + " " + model)
 	}
 	sizeFile := path.Join("/", disk, "size")
-	sectors, _ := h.text(sizeFile) // of 512 bytes; the disk's own may be larger
+	sectors, _ := h.text(sizeFile) // of 512 bytes; the disk's own sectors may be larger
 	size, isSize := scaled(sectors, sector)
 	queue := path.Join(disk, "queue")
 	scheduler, isScheduler := h.text(path.Join(queue, "scheduler")) // such as "none [mq-deadline] kyber"
@@ -66,7 +66,7 @@ func (h host) device(mounts []mountinfo.Mount, m mountinfo.Mount) []Fact {
 }
 
 // stackFact names the devices that a write passes, from the one with the file system down
-// to the lowest. If a device is more than a disk, it says what it is.
+// to the lowest. For a device that is not a plain disk it adds the kind.
 func (h host) stackFact(disk string, mounts []mountinfo.Mount) Fact {
 	var levels []string
 	for _, level := range h.levels(disk) {
@@ -85,8 +85,8 @@ func (h host) stackFact(disk string, mounts []mountinfo.Mount) Fact {
 }
 
 // disk returns the directory in /sys, without the leading slash, of the whole disk
-// under a mount. It finds it by the device's number or, where a file system has only
-// an anonymous one (btrfs), by its name.
+// under a mount. It finds it by the device's number. For a file system with an anonymous number (btrfs)
+// it finds it by the device's name.
 func (h host) disk(m mountinfo.Mount) (string, bool) {
 	dir, ok := h.follow("sys/dev/block/" + m.Device)
 	if !ok && strings.HasPrefix(m.Source, "/dev/") {
@@ -113,7 +113,7 @@ func (h host) whole(dir string) string {
 	return dir
 }
 
-// follow returns where a symbolic link leads.
+// follow returns the target of a symbolic link.
 func (h host) follow(link string) (string, bool) {
 	target, err := fs.ReadLink(h.files, link)
 	if err != nil {
@@ -184,7 +184,7 @@ func (h host) slaves(dir string) []string {
 	return dirs
 }
 
-// layer says what a device is, if it is not a disk or a part of one.
+// layer names the kind of a device that is not a disk or a part of one.
 func (h host) layer(dir string, mounts []mountinfo.Mount) string {
 	if uuid, ok := h.text(path.Join(dir, "dm/uuid")); ok {
 		return h.mapping(dir, uuid)
@@ -220,8 +220,8 @@ var mappings = []struct{ prefix, kind string }{
 	{"stratis-", "stratis"},
 }
 
-// mapping says what a mapped device is. /sys does not show its table, but the UUID
-// names its maker. A thin one or a snapshot is on a device whose UUID says so.
+// mapping names the kind of a mapped device. /sys does not show its table, but its UUID names its
+// maker. For a thin volume or a snapshot, the UUID of a device below it tells.
 func (h host) mapping(dir, uuid string) string {
 	if kind := lvmLayer(uuid); kind != "" {
 		return kind

@@ -12,21 +12,20 @@ type Difference struct {
 	B    string `json:"b"`
 }
 
-// weighty lists the facts that matter most for writing files, first to last; the
-// others follow in the order of the facts.
+// weighty lists the facts that matter most for writing files, the most important first. The other facts
+// follow in their usual order.
 var weighty = []string{
 	"device model", "device stack", "device", "device size", "file system", "overlay upper file system", "mount options", "write cache", "FUA",
 	"rotational", "I/O scheduler", "cgroup I/O limit", "virtualisation", "kernel", "CPU model",
 	"CPUs", "CPUs online", "cgroup CPU limit", "cgroup CPU set", "GOMAXPROCS",
 }
 
-// passing lists the facts that say nothing of how fast a computer is. They change by themselves
-// from minute to minute, or name a container that is new in each run.
+// passing lists the facts that tell nothing about a computer's speed. They change by themselves from
+// minute to minute, or name a container that is new in each run.
 var passing = []string{"memory available", "free space", HostName}
 
-// Differences returns the facts whose values differ. Those that matter most for
-// writing files come first. A fact that only one side knows differs. It leaves out what
-// changes by itself from minute to minute, and the host's name.
+// Differences returns the facts whose values differ, the ones that matter most for writing files first.
+// A fact that only one side knows differs. It leaves out the facts in passing.
 func Differences(a, b []Fact) []Difference {
 	var all []Difference
 	seen := map[string]bool{}

@@ -23,8 +23,8 @@ func (h host) dirtyLimits() (DirtyLimits, bool) {
 	if background == nil || limit == nil {
 		return DirtyLimits{}, false
 	}
-	// Up to the middle of the two the kernel slows no writer: see
-	// dirty_freerun_ceiling in mm/page-writeback.c.
+	// Below the middle of the two limits the kernel slows no writer: see dirty_freerun_ceiling in
+	// mm/page-writeback.c.
 	middle := *background/2 + *limit/2
 	return DirtyLimits{Background: *background, Throttle: middle, Limit: *limit}, true
 }

@@ -13,8 +13,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// TestComputers plants the files of each archive in testdata, and compares what
-// is said of that computer, and of the directory in "dir", with "want".
+// TestComputers plants the files of each archive in testdata, and compares the description of that
+// computer, and of the directory in "dir", with "want".
 func TestComputers(t *testing.T) {
 	archives, _ := filepath.Glob("testdata/*.txtar")
 	if len(archives) == 0 {
@@ -58,7 +58,7 @@ func everything(h host, dir string) []Fact {
 	return append(facts, h.dirtySettings()...)
 }
 
-// describe lists what is known, and the traits that hold.
+// describe lists the known facts, and the traits that hold.
 func describe(facts []Fact) string {
 	var b strings.Builder
 	var unknown []string

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// throttles lists what control groups limit on a device: the key in version 2's
-// io.max, and version 1's file.
+// throttles lists the limits that control groups can set on a device: the key in version 2's io.max,
+// and version 1's file.
 var throttles = []struct{ key, file string }{
 	{"rbps", "blkio.throttle.read_bps_device"},
 	{"wbps", "blkio.throttle.write_bps_device"},

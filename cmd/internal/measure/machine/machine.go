@@ -1,8 +1,8 @@
-// Package machine describes this computer, as far as it matters for how fast files are
-// written and what survives a crash. Each fact has its source, or is "unknown". The
-// package changes nothing, starts no program, and does not guess.
+// Package machine describes this computer, as far as it matters for the speed of file writes and for
+// the data that survives a crash. Each fact has its source, or is "unknown". The package changes
+// nothing, starts no program, and does not guess.
 //
-// Start with [Read]. An [Observer] reports what happens during a measurement.
+// Start with [Read]. An [Observer] reports the computer's activity during a measurement.
 package machine
 
 import (
@@ -22,11 +22,11 @@ import (
 // looked.
 const Unknown = "unknown"
 
-// HostName is the fact by which results of several computers are told apart. In a container it is
-// the container's.
+// HostName is the fact that distinguishes the results of several computers. In a container it is the
+// container's name.
 const HostName = "host name"
 
-// A Fact is one thing that is known of the computer.
+// A Fact is one known property of the computer.
 type Fact struct {
 	Name   string `json:"name"`   // such as "CPU model"
 	Value  string `json:"value"`  // with its unit, or Unknown
@@ -64,7 +64,7 @@ func Read(dir string) []Fact {
 	return append(facts, host.dirtySettings()...)
 }
 
-// limits returns what this process's control groups allow it.
+// limits returns the limits of this process's control groups.
 func (h host) limits() []Fact {
 	return []Fact{
 		h.limit("cgroup CPU limit", "cpu"),
@@ -73,7 +73,7 @@ func (h host) limits() []Fact {
 	}
 }
 
-// cpuSet says which CPUs the group may use, if not all that are online.
+// cpuSet returns the CPUs that the group may use, if these are not all that are online.
 func (h host) cpuSet() Fact {
 	const name = "cgroup CPU set"
 	group, ok := h.group("cpuset")
@@ -97,7 +97,7 @@ func (h host) cpuSet() Fact {
 	return known(name, "", group.top, false)
 }
 
-// A host is a computer, read by the files below its root. So a test can make one.
+// A host is a computer, read from the files below its root. So a test can make one up.
 type host struct {
 	files fs.FS
 }
@@ -141,7 +141,7 @@ func fileSystemFacts(h host, dir string) []Fact {
 	if sys.LacksJournal(dir) {
 		journal = "none"
 	}
-	isExt := slices.Contains([]string{"ext2", "ext3", "ext4"}, facts[0].Value) // of others it is unknown
+	isExt := slices.Contains([]string{"ext2", "ext3", "ext4"}, facts[0].Value) // for other file systems it is unknown
 	free, err := sys.FreeSpace(dir)
 	return append(facts, known("journal", journal, "statfs, /sys/fs/ext4", isExt), known("free space", formatBytes(free), "statfs", err == nil))
 }

@@ -64,8 +64,8 @@ func within(file, dir string) bool {
 }
 
 // upper returns the upper directory of an overlay, where its files are written, and the
-// mount that holds it. The directory's name is valid where the overlay was mounted; inside
-// a container it leads nowhere.
+// mount that holds it. The directory's name is valid in the mount namespace in which the overlay was
+// mounted; inside a container it does not exist.
 func (h host) upper(mounts []mountinfo.Mount, overlay mountinfo.Mount) (dir string, m mountinfo.Mount, ok bool) {
 	for _, option := range overlay.Super {
 		if name, is := strings.CutPrefix(option, "upperdir="); is {

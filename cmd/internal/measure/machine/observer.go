@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// An Observer reads what the computer does. It has found the files once, so that a
-// reading before and after every trial is cheap. It may be used concurrently.
+// An Observer reads the computer's activity. It looks up the files once, so that readings before and
+// after every trial are cheap. It may be used concurrently.
 type Observer struct {
 	host        host
 	groups      []string // cpu.stat of this process's control group and of those above it
@@ -19,13 +19,13 @@ type Observer struct {
 	device      string   // the stat file of the disk; empty if there is none
 }
 
-// maxFrequencies bounds how many CPUs' frequencies are read: on x86, kernels before 5.18
-// interrupt the CPU for it. If the last reading is more than a second old, the reading
-// thread sleeps for 10 ms.
+// maxFrequencies bounds the number of CPUs whose frequency is read: on x86, kernels before 5.18
+// interrupt a CPU to read it. If the last reading is more than a second old, the reading thread sleeps
+// for 10 ms.
 const maxFrequencies = 4
 
 // Observe returns an Observer of this computer and of the disk that holds dir.
-// What it can't find now is unknown in every reading.
+// A file that it can't find now is unknown in every reading.
 func Observe(dir string) *Observer {
 	return host{files: os.DirFS("/")}.observer(realPath(dir))
 }
@@ -52,8 +52,8 @@ func (h host) observer(dir string) *Observer {
 	return o
 }
 
-// thermalFiles finds the throttle counts. Every CPU counts what happens to its
-// core and to its package, so the first CPU of each is enough.
+// thermalFiles finds the throttle counts. Every CPU counts for its core and its package, so the first
+// CPU of each is enough.
 func (h host) thermalFiles() []string {
 	var files []string
 	seen := map[string]bool{}
@@ -62,8 +62,8 @@ func (h host) thermalFiles() []string {
 			cpu := path.Dir(path.Dir(file))
 			pack, ok := h.text(path.Join(cpu, "topology/physical_package_id"))
 			core, ok2 := h.text(path.Join(cpu, "topology/core_id"))
-			die, _ := h.text(path.Join(cpu, "topology/die_id")) // a core's number is its die's own
-			owner := kind + " of " + cpu                        // where it is not known
+			die, _ := h.text(path.Join(cpu, "topology/die_id")) // a core's number is unique only within its die
+			owner := kind + " of " + cpu                        // if the core or package is not known
 			switch {
 			case kind == "package" && ok:
 				owner = kind + " " + pack
@@ -144,8 +144,8 @@ func parseStat(text string) (busy, steal *time.Duration) {
 	return duration(sum, true), duration(scaled(fields[8], tick))
 }
 
-// pressure reads how long some task has waited, in µs, from a line such as "some
-// avg10=0.00 avg60=0.00 avg300=0.00 total=12".
+// pressure reads the time for which some task has waited, in µs, from a line such as "some avg10=0.00
+// avg60=0.00 avg300=0.00 total=12".
 func (h host) pressure(what string) *time.Duration {
 	text, _ := h.text("/proc/pressure/" + what)
 	_, total, _ := strings.Cut(wordField(text, "some"), "total=")
@@ -175,7 +175,7 @@ func (o *Observer) throttled() (*int64, *time.Duration) {
 	return amount(times, known), duration(long, known)
 }
 
-// total adds up files of one number each. It is nil unless it can read all.
+// total sums files of one number each. It is nil unless it can read all of them.
 func (h host) total(files []string) *int64 {
 	var sum int64
 	for _, file := range files {
@@ -210,7 +210,7 @@ func parseDevice(text string) (read, written, flushes *int64, busy *time.Duratio
 func parseLoad(text string) *float64 {
 	first, _, _ := strings.Cut(text, " ")
 	load, err := strconv.ParseFloat(first, 64)
-	// JSON can't hold infinity or what is no number.
+	// JSON can't hold infinity or NaN.
 	if err != nil || math.Signbit(load) || math.IsInf(load, 0) || math.IsNaN(load) {
 		return nil
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// busy is a computer on which every reading can be had.
+// busy is a computer on which every count can be read.
 func busy() map[string]string {
 	const cpu = "sys/devices/system/cpu/"
 	return map[string]string{
@@ -56,7 +56,7 @@ func busy() map[string]string {
 	}
 }
 
-// reading returns what an Observer of a computer with these files says, as JSON.
+// reading returns the reading of an Observer on a computer with these files, as JSON.
 func reading(t *testing.T, files map[string]string) string {
 	t.Helper()
 	return asJSON(t, tree(files).observer("/home").Read())
@@ -162,8 +162,8 @@ func TestSince(t *testing.T) {
 	}
 }
 
-// TestSinceCoversEveryCount fails if a count is added and not subtracted: what
-// has happened since the same reading is nothing, except for the gauges.
+// TestSinceCoversEveryCount fails if a count is added and not subtracted: the difference between a
+// reading and itself is zero, except for the gauges.
 func TestSinceCoversEveryCount(t *testing.T) {
 	a := tree(busy()).observer("/home").Read()
 	same := a.Since(a)

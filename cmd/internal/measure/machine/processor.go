@@ -16,7 +16,7 @@ const (
 func (h host) processor() []Fact {
 	text, _ := h.text(cpuinfo)
 	list, _ := h.text(cpusOnline)
-	online, ok := countList(list) // this process may be allowed fewer
+	online, ok := countList(list) // this process may be allowed fewer CPUs
 	return []Fact{
 		h.processorModel(text),
 		known("CPUs online", strconv.Itoa(online), cpusOnline, ok),
@@ -67,8 +67,8 @@ func countList(list string) (n int, ok bool) {
 }
 
 // virtualisation recognizes a virtual machine by the CPU's hypervisor flag, and its maker by
-// DMI. ARM has no such flag: there only the maker shows it. Without the flag only x86 is
-// known to be real.
+// DMI. ARM has no such flag: there only the maker tells. Without the flag only x86 is known to be a
+// real machine.
 func (h host) virtualisation(text string) Fact {
 	const name, dmi = "virtualisation", "/sys/class/dmi/id"
 	flags := colonField(text, "flags")

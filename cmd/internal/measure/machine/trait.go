@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// InVirtualMachine reports whether the facts show that the computer is not real.
+// InVirtualMachine reports whether the facts show that the computer is virtual.
 func InVirtualMachine(facts []Fact) bool {
 	return strings.HasPrefix(Get(facts, "virtualisation").Value, "virtual machine")
 }
 
 // ThinOrStacked reports whether the directory's device is known to be more than a disk, such as a
-// loop, mapped or thin one. It returns the device's stack.
+// loop, mapped or thin device. It returns the device's stack.
 func ThinOrStacked(facts []Fact) (what string, ok bool) {
 	what = Get(facts, "device stack").Value
 	return what, strings.Contains(what, " ")

@@ -8,14 +8,15 @@ import (
 	"unicode"
 )
 
-// Raw is markup as it is: a constant of the program, or a picture that it drew. All other texts are escaped.
+// Raw is markup that is not escaped: a constant of the program, or a picture that it drew. All other texts
+// are escaped.
 type Raw string
 
-// A Markup gathers a page. It takes the place of html/template, which keeps every exported method of
-// every type in the program: a seventh of it.
+// A Markup builds a page. It replaces html/template, which would keep every exported method of every
+// type in the program: a seventh of the program's size.
 type Markup struct{ strings.Builder }
 
-// Add appends Raw as it is, and everything else as text that is inert between tags and in quotes.
+// Add appends Raw unchanged, and everything else as text that is inert between tags and in quotes.
 func (m *Markup) Add(parts ...any) {
 	for _, part := range parts {
 		if r, ok := part.(Raw); ok {
@@ -30,7 +31,7 @@ func escaped(text string) string {
 	return html.EscapeString(strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "\x00", "\ufffd"))
 }
 
-// code returns a text with what stands between backticks as code.
+// code returns a text in which the parts between backticks are marked as code.
 func code(text string) Raw {
 	parts := strings.Split(escaped(text), "`")
 	for i := 1; i+1 < len(parts); i += 2 {
@@ -68,7 +69,7 @@ func (m *Markup) notes(notes []string) {
 	m.Add(Raw("\n</ul>\n"))
 }
 
-// heading is that of a chart or a table.
+// heading adds the heading of a chart or a table.
 func (m *Markup) heading(title string, level int) {
 	if title == "" {
 		return
@@ -114,7 +115,8 @@ func (m *Markup) section(s Section) {
 	m.Add(Raw("</section>\n"))
 }
 
-// charts adds all charts of a section. With a switch a reader chooses one by its title; that needs no script.
+// charts adds all charts of a section. With a switch the reader chooses one chart by its title; that needs no
+// script.
 func (m *Markup) charts(s Section) {
 	for _, line := range s.Legend {
 		m.Add(Raw(`<ul class="keys" data-keys="`), line.Title, Raw(`" aria-label="`), line.Title, Raw(`"><li class="soft">`), line.Title, Raw("</li>"))
@@ -216,7 +218,7 @@ func (m *Markup) table(t Table) {
 	m.notes(t.Notes)
 }
 
-// words returns the attribute of each column that has words, and no text that begins with a number.
+// words returns an attribute for each column of words: a column in which no text begins with a number.
 func (t Table) words() []Raw {
 	words := make([]Raw, len(t.Head))
 	for _, r := range t.Rows {

@@ -1,9 +1,9 @@
-// Package page writes what a report shows as one HTML page that needs no other file and no network.
-// Its style, its script and the results that it was made from are inside.
+// Package page writes a report as one HTML page that needs no other file and no network. Its style, its
+// script and the results that it was made from are inside.
 //
-// It knows nothing of what the figures mean. All that it is given is text, and is escaped;
-// only pictures are markup. Without the script the page can be read whole: the script sorts,
-// filters, compares and saves what is there.
+// It does not know the meaning of the figures. All of its input is text and is escaped; only pictures
+// are markup. The whole page can be read without the script, which sorts, filters, compares and saves
+// its content.
 //
 // Start with [Page] and [Extract].
 package page
@@ -20,30 +20,30 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/chart"
 )
 
-// A Page is what is shown, from above to below.
+// A Page is the content of a report, from top to bottom.
 type Page struct {
 	Title    string
 	Question string
-	Mark     string   // what the run lacks; empty: nothing
+	Mark     string   // missing parts of the run; empty: none
 	Answer   []string // sentences
 	Tiles    []Tile   // the answer's figures, large
-	Sure     string   // how sure it is
-	Needs    []Need   // that were stated; one for each load
+	Sure     string   // a sentence about the certainty of the answer
+	Needs    []Need   // the stated needs; one for each load
 	Sections []Section
-	Results  []Results // what the page was made from
+	Results  []Results // the results that the page was made from
 }
 
-// A Tile is one figure of the answer.
+// A Tile is one large figure of the answer.
 type Tile struct{ Label, Value, Note string }
 
-// A Need is what was asked of the policies, and whether one meets it.
+// A Need is a stated need, and whether a policy meets it.
 type Need struct {
 	Text    string
 	Verdict string // met, not met or not known
-	Says    string // under what, and by which policy
+	Says    string // the conditions and the policy
 }
 
-// A Section is a heading and what stands below it, in the order of the fields.
+// A Section is a heading and the content below it, in the order of the fields.
 type Section struct {
 	Title    string
 	Text     string
@@ -54,50 +54,50 @@ type Section struct {
 	Notes    []string
 	Sections []Section
 
-	Switch  string // what its charts differ in, of which one is shown at a time; empty: all are
+	Switch  string // the difference between its charts, of which one is shown at a time; empty: all are shown
 	Columns bool   // its charts stand in two columns where there is room
-	Folded  bool   // it is closed until somebody opens it
-	Printed bool   // on paper it is open all the same
+	Folded  bool   // closed until the reader opens it
+	Printed bool   // open in print even so
 
 	ID    string // given by Write
 	Level int    // of the heading; likewise
 }
 
-// A Chart is a picture with what there is to know about it.
+// A Chart is a picture with its title and keys.
 type Chart struct {
 	Title   string // a heading; empty: none
 	Picture string // markup
-	Keys    string // the title of the keys that a picture without a legend needs where it stands alone; empty: none
-	Slim    string // the same for a telephone; empty: Picture is for both
+	Keys    string // the title of the legend if the picture has none of its own and stands alone; empty: none
+	Slim    string // a narrow picture for telephones; empty: Picture is for both
 	Caption string
 
 	Level int // of the heading; given by Write
 }
 
-// Keys are a line of a legend, such as the policies and how each is drawn.
+// Keys is a line of a legend, such as the policies with their marks.
 type Keys struct {
 	Title string
 	Keys  []Key
 }
 
-// A Key is the name of a series and how it is drawn, as markup.
+// A Key is the name of a series and its mark, as markup.
 type Key struct{ Name, Mark string }
 
-// A Table has a row for each thing that is compared. The first cell of a row names it.
+// A Table has a row for each compared thing. The first cell of a row names it.
 type Table struct {
 	Title  string // a heading; empty: none
 	Text   string
-	Name   string // what a reader calls it who does not see it, and its file
+	Name   string // its name for screen readers, and for its file
 	Head   []string
 	Rows   []Row
 	Prose  bool // its cells are sentences, which break
-	Filter int  // the column by which rows are chosen; 0 is none
+	Filter int  // the column whose values the reader can filter by; 0: none
 	Notes  []string
 
 	Level int // of the heading; given by Write
 }
 
-// A Row with a Key has the figures of what a picture marks with the same key.
+// A Row with a Key has the figures of the mark with the same key in a picture.
 type Row struct {
 	Key    string
 	Marked bool
@@ -120,7 +120,7 @@ var (
 	scriptText string
 )
 
-// Write writes the page, or nothing where it fails.
+// Write writes the page, or nothing on an error.
 func Write(w io.Writer, p Page) error {
 	p.Sections = numbered(p.Sections, "s", 2, "")
 	p.Results = kept(p.Results)
@@ -135,8 +135,8 @@ func Write(w io.Writer, p Page) error {
 	return err
 }
 
-// numbered gives sections what links and headings need. A table without a name takes its
-// section's; within a section of sections the names of these come before it.
+// numbered gives sections the ids and levels for links and headings. A table without a name takes its
+// section's name; in a nested section the names of the outer sections come first.
 func numbered(sections []Section, prefix string, level int, of string) []Section {
 	all := make([]Section, len(sections))
 	for i, s := range sections {
@@ -155,7 +155,7 @@ func numbered(sections []Section, prefix string, level int, of string) []Section
 	return all
 }
 
-// page adds all of a page.
+// page adds the whole page.
 func (m *Markup) page(p Page, style, policy string) {
 	m.Add(Raw(`<!doctype html>
 <html lang="en">
@@ -214,7 +214,7 @@ func kept(all []Results) []Results {
 	return kept
 }
 
-// results says which results are inside.
+// results lists the results that are inside.
 func (m *Markup) results(all []Results) {
 	if len(all) == 0 {
 		return

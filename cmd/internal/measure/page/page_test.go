@@ -25,7 +25,7 @@ func written(t *testing.T, p page.Page) string {
 	return b.String()
 }
 
-// packed are results of these bytes.
+// packed are results with these bytes.
 func packed(name string, bytes []byte) page.Results {
 	p := page.NewPack()
 	for piece := range slices.Chunk(bytes, 1000) {
@@ -91,7 +91,8 @@ func TestResultsThatAreTooLargeStayOutside(t *testing.T) {
 	}
 }
 
-// TestScriptAndStyleAreAllowedByTheirHashes compares what the policy names with what is in the page, as a browser does.
+// TestScriptAndStyleAreAllowedByTheirHashes compares the hashes of the policy with the page's script and style, as a
+// browser does.
 func TestScriptAndStyleAreAllowedByTheirHashes(t *testing.T) {
 	site := written(t, page.Page{Title: "it"})
 	policy := html.UnescapeString(regexp.MustCompile(`http-equiv="Content-Security-Policy" content="([^"]*)"`).FindStringSubmatch(site)[1])
@@ -139,7 +140,8 @@ func TestSectionsAreNumberedAndTheirTablesNamed(t *testing.T) {
 	}
 }
 
-// TestWordsStandLeft: a column whose texts begin with letters is of words, and one that has a number is none.
+// TestWordsStandLeft: a column is left-aligned if its texts begin with letters, and not if one begins with a
+// number.
 func TestWordsStandLeft(t *testing.T) {
 	rows := page.Plain([][]string{{"a", "held", "-", "not split", "-"}, {"b", "-", "-", "25 %", "nothing"}})
 	p := page.Page{Title: "it", Sections: []page.Section{{Title: "it", Tables: []page.Table{{Title: "it", Head: []string{"row", "verdict", "none", "CPU", "lost"}, Rows: rows}}}}}

@@ -14,16 +14,16 @@ import (
 	"strconv"
 )
 
-// Results are what a page was made from, as they were read. [Pack] makes them, and their bytes come
-// back from the page with [Extract].
+// Results are the results files that a page was made from, unchanged. [Pack] makes them, and [Extract]
+// returns their bytes from the page.
 type Results struct {
 	Name  string
-	Bytes []byte // of Extract alone
+	Bytes []byte // only from Extract
 
 	Size   int    // of the bytes
-	Sum    string // SHA-256 of the bytes that are inside
+	Sum    string // SHA-256 of the bytes inside
 	Inside string // the bytes, compressed, in base64; empty: too large
-	Why    string // why they are not inside; given by Write
+	Why    string // the reason why they are not inside; given by Write
 }
 
 // A Pack packs results while they are written to it. It keeps no more than a page can hold.
@@ -35,47 +35,47 @@ type Pack struct {
 	z       *gzip.Writer
 }
 
-// NewPack returns an empty one.
+// NewPack returns an empty Pack.
 func NewPack() *Pack {
 	p := &Pack{sum: sha256.New()}
 	p.encoder = base64.NewEncoder(base64.StdEncoding, &p.text)
-	p.z, _ = gzip.NewWriterLevel(p.encoder, gzip.BestCompression) // a level that there is
+	p.z, _ = gzip.NewWriterLevel(p.encoder, gzip.BestCompression) // a valid level, so no error
 	return p
 }
 
-// Write takes all.
+// Write accepts all bytes.
 func (p *Pack) Write(b []byte) (int, error) {
 	p.size += len(b)
 	if p.text.Len() <= mostInside {
-		_, _ = p.sum.Write(b) // these two take all
+		_, _ = p.sum.Write(b) // these two never fail
 		_, _ = p.z.Write(b)
 	}
 	return len(b), nil
 }
 
-// Results returns what was written. The Pack is used up.
+// Results returns the packed results. The Pack can't be used afterwards.
 func (p *Pack) Results(name string) Results {
 	_, _ = p.z.Close(), p.encoder.Close()
 	return Results{Name: name, Size: p.size, Sum: hex.EncodeToString(p.sum.Sum(nil)), Inside: p.text.String()}
 }
 
-// mostInside is how much a page may hold of results, compressed and in base64. A page with it has
-// 1.5 MB, still opens at once, and most mail servers take it.
+// mostInside bounds the results in a page, compressed and in base64. Such a page has 1.5 MB, still
+// opens at once, and most mail servers accept it.
 const mostInside = 1 << 20
 
-// mostResults bounds what is unpacked from a page, which anyone may have written.
+// mostResults bounds the bytes that are unpacked from a page, which anyone may have written.
 const mostResults = 1 << 30
 
-// marker says that holdfast made a page, and in which form it holds the results.
+// marker identifies a page of holdfast, and the format of its results.
 const marker = "holdfast page 1"
 
-// ErrNoPage says that a file is no page of holdfast.
+// ErrNoPage means that a file is not a page of holdfast report.
 var ErrNoPage = errors.New("it is not a page of holdfast report")
 
-// ErrNoResults says that a page has no results inside.
+// ErrNoResults means that a page has no results inside.
 var ErrNoResults = errors.New("there are no results inside: they were too large, or came from a program that kept none")
 
-// ErrChanged says that the results in a page are not those that were put there.
+// ErrChanged means that the results in a page are not the ones that were put there.
 var ErrChanged = errors.New("the results inside were changed or cut")
 
 func inside() *regexp.Regexp {

@@ -1,11 +1,11 @@
 package probe
 
-// An Access is how a file is going to be read. By it the kernel decides how far
-// it reads ahead (posix_fadvise(2)).
+// An Access is the way in which a file will be read. The kernel chooses its read-ahead by it
+// (posix_fadvise(2)).
 type Access int
 
 const (
-	Normal     Access = iota // as far as the device's setting says
-	Sequential               // on Linux twice as far
+	Normal     Access = iota // the device's own read-ahead
+	Sequential               // on Linux twice the normal one
 	Random                   // not at all
 )

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// AdviseAccess advises the kernel how f is going to be read, as long as it is open.
-// It is only advice; a nil error promises nothing.
+// AdviseAccess tells the kernel how f will be read, as long as it is open. It is only advice; a nil
+// error promises nothing.
 func AdviseAccess(f *os.File, a Access) error {
 	advice := [...]int{unix.FADV_NORMAL, unix.FADV_SEQUENTIAL, unix.FADV_RANDOM}[a]
 	if err := sys.OnDescriptor(f, func(fd int) error { return unix.Fadvise(fd, 0, 0, advice) }); err != nil {

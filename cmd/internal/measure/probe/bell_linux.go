@@ -28,7 +28,7 @@ func (b *Bell) Ring() error {
 	return sys.Uninterrupted(func() error { _, err := unix.Write(b.ends[1], one[:]); return err })
 }
 
-// Wait blocks the thread until the Bell has been rung once more than waited for.
+// Wait blocks the thread until the Bell has been rung more often than it was waited for.
 func (b *Bell) Wait() error {
 	var one [1]byte
 	return sys.Uninterrupted(func() error { _, err := unix.Read(b.ends[0], one[:]); return err })

@@ -15,14 +15,14 @@ const dropCaches = "/proc/sys/vm/drop_caches"
 
 // DropCaches writes dirty pages back (sync(2)) and drops the clean pages, dentries
 // and inodes of the whole machine. Everything on the machine is slower for a while. It
-// takes root. What is in use stays, and so do file systems in memory.
+// takes root. Pages in use stay, and so do file systems in memory.
 func DropCaches() error {
 	unix.Sync()
 	return dropError(os.WriteFile(dropCaches, []byte("3\n"), 0))
 }
 
-// MayDropCaches returns the error that DropCaches would return for want of rights,
-// and drops nothing.
+// MayDropCaches returns the error that DropCaches would return if rights are missing, and drops
+// nothing.
 func MayDropCaches() error {
 	f, err := os.OpenFile(dropCaches, os.O_WRONLY, 0)
 	if err != nil {
@@ -31,7 +31,7 @@ func MayDropCaches() error {
 	return f.Close()
 }
 
-// dropError adds to an error what would help.
+// dropError adds a hint to an error.
 func dropError(err error) error {
 	switch {
 	case err == nil:

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Extents returns in how many pieces a file lies on the disk: FS_IOC_FIEMAP of
-// linux/fiemap.h, which counts them where it has room for none. What is not on the disk
-// yet has no place: sync the file before.
+// Extents returns the number of extents of a file on the disk: FS_IOC_FIEMAP of linux/fiemap.h, which
+// only counts if it gets no room for the extents. Data that is not on the disk yet has no extent: sync
+// the file before.
 func Extents(f *os.File) (int, error) {
 	m := struct {
 		start, length           uint64

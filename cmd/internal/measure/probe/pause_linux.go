@@ -11,6 +11,6 @@ import (
 // runtime waits for timers in epoll_wait(2), which counts in milliseconds.
 func Pause(d time.Duration) {
 	t := unix.NsecToTimespec(int64(d))
-	// EINTR is a shorter pause, and nothing else can happen to a valid time.
+	// EINTR ends a pause early; no other error is possible for a valid time.
 	_ = unix.Nanosleep(&t, nil)
 }

@@ -31,8 +31,8 @@ func TestReadProcessIOCountsCalls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// One read more: that of the counts. The runtime wakes its poller by writes of
-	// its own, so there may be a few more of both.
+	// One more read: the read of the counts. The runtime writes to wake its poller, so there may be a
+	// few more of both.
 	gotWrites, gotReads := after.WriteCalls-before.WriteCalls, after.ReadCalls-before.ReadCalls
 	if gotWrites < writes || gotWrites > writes+5 || gotReads < reads+1 || gotReads > reads+6 {
 		t.Errorf("%d write calls and %d read calls were counted, want about %d and %d", gotWrites, gotReads, writes, reads+1)

@@ -19,8 +19,8 @@ import (
 // so that nothing of it stays in memory. It takes root. No program may have a file
 // open on it. A program that looks for a file there meanwhile finds none.
 //
-// It refuses, before it touches anything, what it could not bring back as it was or
-// what would keep its cache:
+// It refuses, before it touches anything, a file system that it could not mount again as it was, and
+// one whose cache would stay:
 //   - the root file system
 //   - one without a block device of its own
 //   - a bind mount
@@ -47,8 +47,8 @@ func Remount(dir string) error {
 	return nil
 }
 
-// remountable finds the mount that holds dir. It makes those refusals of Remount
-// that the list of mounts decides.
+// remountable finds the mount that holds dir. It checks the refusals of Remount that need only the list
+// of mounts.
 func remountable(dir string) (mounted, error) {
 	id, err := mountID(dir)
 	if err != nil {
@@ -83,7 +83,7 @@ func remountable(dir string) (mounted, error) {
 			parentShared = other.shared()
 		}
 	}
-	// A new mount is shared if what it is mounted on is, and else private (mount_namespaces(7)).
+	// A new mount is shared if the mount below it is, and else private (mount_namespaces(7)).
 	for _, p := range m.Optional {
 		if !strings.HasPrefix(p, "shared:") {
 			return m, fmt.Errorf("its propagation %s can't be repeated; mount --make-private %s first", p, m.Point)
@@ -123,11 +123,11 @@ func superFlags() map[string]uintptr {
 		"dirsync":  unix.MS_DIRSYNC,
 		"mand":     unix.MS_MANDLOCK,
 		"lazytime": unix.MS_LAZYTIME,
-		"seclabel": 0, // SELinux shows it and sets it by itself
+		"seclabel": 0, // SELinux sets it by itself
 	}
 }
 
-// A mountCall is what brings a mount back: the arguments of mount(2).
+// A mountCall is the arguments of the mount(2) that restores a mount.
 type mountCall struct {
 	mounted
 	flags uintptr
@@ -242,9 +242,8 @@ func (how mountCall) remount() error {
 	return errors.Join(emptied, how.compare())
 }
 
-// emptyDevice drops what is cached of the device itself, and of a loop device's image.
-// It makes sure that the file system is gone from memory: only then is the device free
-// for an exclusive user.
+// emptyDevice drops the cached pages of the device itself, and of a loop device's image. It checks that
+// the file system is gone from memory: only then can the device be opened exclusively.
 func (how mountCall) emptyDevice(device *os.File) error {
 	err := again(func() error {
 		free, err := unix.Open(how.Source, unix.O_RDONLY|unix.O_EXCL|unix.O_CLOEXEC, 0)
@@ -274,7 +273,7 @@ func (how mountCall) emptyDevice(device *os.File) error {
 	return sys.Evict(image)
 }
 
-// mount mounts it. It tries more than once: udev may look at the device just now.
+// mount mounts it. It tries more than once, because udev may have the device open just now.
 func (how mountCall) mount() error {
 	err := again(func() error {
 		return unix.Mount(how.Source, how.Point, how.Kind, how.flags, how.data)
@@ -295,7 +294,7 @@ func again(try func() error) error {
 	return err
 }
 
-// compare says what is not as it was.
+// compare returns an error that names what differs from before.
 func (how mountCall) compare() error {
 	id, err := mountID(how.Point)
 	if err != nil {
@@ -318,7 +317,7 @@ func (m mounted) sameAs(old mounted) bool {
 		slices.Equal(m.Options, old.Options) && slices.Equal(m.Super, old.Super)
 }
 
-// command is what mounts it from a shell.
+// command returns the shell command that restores the mount.
 func (how mountCall) command() string {
 	options := slices.Clone(how.Options)
 	if how.flags&unix.MS_STRICTATIME != 0 {

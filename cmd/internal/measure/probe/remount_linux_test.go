@@ -80,7 +80,7 @@ func uniqueID(t *testing.T, path string) uint64 {
 	return stat.Mnt_id
 }
 
-// refused wants that Remount says want, and that the same mount is there.
+// refused checks that Remount returns the wanted error, and that the mount is unchanged.
 func refused(t *testing.T, dir, want string) {
 	t.Helper()
 	before := uniqueID(t, dir)
@@ -119,7 +119,7 @@ func TestRemountLeavesNothingCached(t *testing.T) {
 				if err := Remount(filepath.Dir(path)); err != nil {
 					t.Fatal(err)
 				}
-				// What the mount itself reads of the image is there again.
+				// The pages that the mount itself reads from the image are cached again.
 				r, err := sys.PageCache(image)
 				if err != nil || r.Resident > pages/2 {
 					t.Errorf("of the image are resident: %+v, %v", r, err)

@@ -16,8 +16,8 @@ import (
 
 // TestWaitForTheLockYieldsTheThread counts the system calls of a process in which one goroutine
 // waits for a lock, and its holder makes calls meanwhile. Each call takes the tracer as long, so the
-// waiter makes about as many. Before it made any, a holder that lost its processor to the waiter got
-// it back after ms.
+// waiter makes about as many. When the waiter made no calls, a holder that lost its processor to the
+// waiter got it back only after milliseconds.
 func TestWaitForTheLockYieldsTheThread(t *testing.T) {
 	const turns = 1000
 	const child = "HOLDFAST_TEST_WAITS"

@@ -25,9 +25,9 @@ var (
 	syncCalls  = []int{unix.SYS_FSYNC, unix.SYS_FDATASYNC, syncFileRange, unix.SYS_SYNCFS}
 )
 
-// A SyscallCounter counts the system calls of all threads of this process, also
-// of threads that start meanwhile, in the kernel and without tracing any. It
-// does not follow child processes (before Linux 5.13 it counts theirs too).
+// A SyscallCounter counts the system calls of all threads of this process in the kernel, without
+// tracing. Threads that start later are counted too. Child processes are not (before Linux 5.13 they
+// are).
 type SyscallCounter struct {
 	total, writes, syncs []int // perf events, one for each thread that Start found
 }
@@ -137,14 +137,13 @@ const settleTries = 200
 
 // openOnAllThreads opens the events for each thread of the process exactly once.
 //
-// A thread that is born from one with events inherits them. One that is born from
-// a thread still without events does not, and /proc does not show the difference.
-// So it starts over until no thread was born between two listings: then
-// every thread has its events, and every later one inherits.
+// A thread inherits the events of the thread that starts it. If that thread has no events yet, the new
+// one has none, and /proc does not show the difference. So it starts over until no thread was born
+// between two listings: then every thread has its events, and every later one inherits.
 //
-// A listing ends early, without an error, if the thread that it has come to ends
-// just then (next_tid in Linux's fs/proc/base.c). That thread is not in the next
-// listing. So a listing that equals its successor is complete.
+// A listing ends early, without an error, if the thread that it has just reached ends (next_tid in
+// Linux's fs/proc/base.c). That thread is not in the next listing. So a listing that equals its
+// successor is complete.
 func openOnAllThreads(tracepoint uint64) (*SyscallCounter, error) {
 	for range settleTries {
 		c, settled, err := tryAllThreads(tracepoint)
@@ -210,7 +209,7 @@ func threads() ([]int, error) {
 }
 
 // inheritThread is perf_event_attr.inherit_thread: threads inherit the event,
-// child processes don't. Linux 5.13 brought it.
+// child processes don't. It exists since Linux 5.13.
 const inheritThread = 1 << 35
 
 // openEvent opens a stopped event that counts the given system calls (none: all)
@@ -260,7 +259,8 @@ func eventError(err error) error {
 	return fmt.Errorf("system calls can't be counted: perf_event_open: %w", err)
 }
 
-// sumEvents adds up what the events counted, each with the threads born from its own.
+// sumEvents sums the counts of the events. The count of an event includes the threads that inherited
+// it.
 func sumEvents(events []int) (sum int64, err error) {
 	for _, fd := range events {
 		var count [8]byte

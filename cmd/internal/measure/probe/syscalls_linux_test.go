@@ -151,7 +151,7 @@ func TestSyscallCounterLeavesChildrenOut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// dd's fsync is its own.
+		// dd's fsync must not be counted.
 		out := filepath.Join(t.TempDir(), "file")
 		if text, err := exec.Command("dd", "if=/dev/zero", "of="+out, "bs=1", "count=100", "conv=fsync").CombinedOutput(); err != nil {
 			c.Stop()
@@ -175,7 +175,7 @@ func TestSyscallCounterClosesItsDescriptors(t *testing.T) {
 		for range 3 {
 			startAndStop(t)
 		}
-		if after := openDescriptors(t); after > before { // the collector may close some of earlier tests
+		if after := openDescriptors(t); after > before { // the collector may close descriptors of earlier tests
 			t.Errorf("%d descriptors open, want %d as before", after, before)
 		}
 	})
@@ -209,7 +209,7 @@ func TestSyscallCounterSaysWhatIsMissing(t *testing.T) {
 			t.Errorf("%v is neither ErrUnsupported nor ErrPermission", err)
 		}
 	}
-	_, err := tracepointID("raw_syscalls/none") // where there is no tracefs it is the same for all
+	_, err := tracepointID("raw_syscalls/none") // the error is the same where no tracefs is mounted
 	check(err, "tracefs")
 	isolate.Without(t, unix.SYS_PERF_EVENT_OPEN, unix.EPERM, func(t *testing.T) {
 		_, err := StartSyscallCounter()

@@ -25,9 +25,9 @@ const (
 	markEnd    = 2
 )
 
-// MarkSyscalls marks where [TraceSyscalls], if this program runs under it, begins and
-// ends a count. Otherwise it does nothing. It may be called from any thread; for all
-// threads, what happens before it is kept apart from what happens after it.
+// MarkSyscalls marks the beginning or the end of a count for [TraceSyscalls], if this program runs
+// under it. Otherwise it does nothing. It may be called from any thread, and holds for all threads: no
+// call before a mark is counted as one after it.
 func MarkSyscalls(begin bool) error {
 	place := uintptr(markEnd)
 	if begin {
@@ -49,8 +49,8 @@ func MarkSyscalls(begin bool) error {
 //
 // Each system call stops its thread twice, at some 20 µs more a call. BenchmarkTrace:
 // 0.2 µs a call without it, 23 with it, on a virtual machine of two CPUs. The Go
-// runtime then makes more or fewer calls of its own: Writes and Syncs are those of an
-// undisturbed run, Total and every time are not. Never trace a run that is timed.
+// runtime then makes more or fewer calls of its own: Writes and Syncs are the same as in an undisturbed
+// run, Total and every time are not. Never trace a run that is timed.
 //
 // An error that cmd.Run would return is returned unchanged, with the pairs that were
 // complete. Marks that don't pair are an error too. Where nothing can be traced, the
@@ -64,7 +64,7 @@ func TraceSyscalls(cmd *exec.Cmd) ([]SyscallCounts, error) {
 	if cmd.SysProcAttr != nil {
 		attr = *cmd.SysProcAttr
 	}
-	attr.Ptrace = true // it stops at its first instruction
+	attr.Ptrace = true // the child stops at its first instruction
 	cmd.SysProcAttr = &attr
 	if err := cmd.Start(); err != nil {
 		if errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSYS) {
@@ -74,7 +74,7 @@ func TraceSyscalls(cmd *exec.Cmd) ([]SyscallCounts, error) {
 	}
 	t := &tracer{leader: cmd.Process.Pid, threads: map[int]bool{cmd.Process.Pid: true}}
 	err := t.run(cmd.Process.Kill)
-	ended := cmd.Wait() // also after an error: what cmd holds must be freed
+	ended := cmd.Wait() // also after an error, to free its resources
 	switch {
 	case err != nil:
 		return t.pairs, err
@@ -89,7 +89,7 @@ func TraceSyscalls(cmd *exec.Cmd) ([]SyscallCounts, error) {
 // A tracer counts for all threads of one process.
 type tracer struct {
 	leader  int          // the process, which is also its first thread
-	threads map[int]bool // those that live
+	threads map[int]bool // the threads that have not ended
 	open    bool         // between a begin and an end
 	counts  SyscallCounts
 	pairs   []SyscallCounts
@@ -177,8 +177,8 @@ type childInfo struct {
 	_                   [128]byte // it is of 128 bytes in all
 }
 
-// next waits for a thread with an event. It fetches nothing, as wait(2) would: an event
-// of another part of the program's child must stay for that part.
+// next waits for a thread with an event. Unlike wait(2) it leaves the event in place: it may belong to
+// a child of another part of the program.
 func (t *tracer) next() (id int, ended bool, err error) {
 	for {
 		id, exited, err := t.peek(unix.P_ALL, 0, 0)
@@ -188,8 +188,8 @@ func (t *tracer) next() (id int, ended bool, err error) {
 		case t.ours(id):
 			return id, exited && id == t.leader, nil
 		}
-		// The zombie of another part of the program hides ours until it is fetched. So
-		// ask each known thread.
+		// A zombie of another part of the program hides our events until it is fetched. So ask each
+		// known thread.
 		for known := range t.threads {
 			if id, exited, err := t.peek(unix.P_PID, known, unix.WNOHANG); err == nil && id != 0 {
 				return id, exited && id == t.leader, nil
@@ -239,7 +239,7 @@ func (t *tracer) serve(id int) error {
 	got, err := unix.Wait4(id, &status, unix.WALL|unix.WNOHANG, nil)
 	switch {
 	case err == unix.EINTR, err == unix.ECHILD:
-		return nil // next comes back to it, if it is still there
+		return nil // next returns it again if it is still there
 	case err != nil:
 		return traceError("wait4", err)
 	case got == 0:
@@ -281,8 +281,8 @@ func (t *tracer) handle(id int, status unix.WaitStatus) error {
 	return resume(unix.PTRACE_SYSCALL, id, signal)
 }
 
-// stopSignals are those of a stop by job control. Other stops are PTRACE_EVENT_STOP
-// too: ptrace(2), Group-stop.
+// stopSignals are the signals of a stop by job control. Other stops are PTRACE_EVENT_STOP too:
+// ptrace(2), Group-stop.
 var stopSignals = []syscall.Signal{unix.SIGSTOP, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU}
 
 // resume lets a thread go on. A thread that was killed meanwhile (ESRCH) is no error.
@@ -362,8 +362,8 @@ func traceError(call string, err error) error {
 	return fmt.Errorf("system calls can't be counted: %s: %w", call, err)
 }
 
-// whatForbids says what keeps this process from tracing its own child. It judges by the
-// setting of Yama (Documentation/admin-guide/LSM/Yama.rst) and by proc_pid_status(5).
+// whatForbids returns the reason why this process can't trace its own child. It judges by the setting
+// of Yama (Documentation/admin-guide/LSM/Yama.rst) and by proc_pid_status(5).
 func whatForbids(yama, status string) string {
 	fields := map[string]string{}
 	for line := range strings.Lines(status) {

@@ -74,7 +74,7 @@ func mark(t *testing.T, begin bool) {
 	}
 }
 
-// onThreads runs do on so many threads at once; half of them are born before it.
+// onThreads runs do on the given number of threads at once; half of them start before it is called.
 func onThreads(threads int, do func()) {
 	start := make(chan struct{})
 	var ready, done sync.WaitGroup
@@ -169,8 +169,8 @@ func TestTraceAgreesWithTheCounter(t *testing.T) {
 
 func TestTraceLeavesChildrenOut(t *testing.T) {
 	if isTraced() {
-		// dd's writes and fsync are its own. Its standard files are no pipes, so
-		// that the Go runtime has nothing to write.
+		// dd's writes and fsync must not be counted. Its standard files are no pipes, so that the Go
+		// runtime has nothing to write.
 		mark(t, true)
 		err := exec.Command("dd", "if=/dev/zero", "of="+os.Getenv(tracedFile), "bs=1", "count=100", "conv=fsync").Run()
 		mark(t, false)
@@ -220,8 +220,8 @@ func TestTraceForwardsSignals(t *testing.T) {
 	}
 }
 
-// What job control stops stays stopped until it is continued: by then the file that
-// says so is there.
+// A thread that job control stopped stays stopped until it is continued: by then the file exists that
+// says so.
 func TestTraceLetsJobControlStop(t *testing.T) {
 	if isTraced() {
 		runtime.LockOSThread()

@@ -19,7 +19,7 @@ import (
 func CreateUnnamed(dir string, perm fs.FileMode) (*os.File, error) {
 	f, err := os.OpenFile(dir, os.O_WRONLY|unix.O_TMPFILE, perm)
 	for _, no := range []error{unix.EOPNOTSUPP, unix.EISDIR, unix.EINVAL, unix.ENOSYS} {
-		if errors.Is(err, no) { // EISDIR is that of older kernels
+		if errors.Is(err, no) { // older kernels return EISDIR
 			return nil, fmt.Errorf("no file without a name in %s: %w (%w)", dir, err, errors.ErrUnsupported)
 		}
 	}

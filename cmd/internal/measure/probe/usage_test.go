@@ -59,7 +59,7 @@ func TestProcessUsageCountsSwitches(t *testing.T) {
 	before := usage(t)
 	there, back := make(chan struct{}), make(chan struct{})
 	go func() {
-		runtime.LockOSThread() // so that to wait for the other is to give up the CPU
+		runtime.LockOSThread() // so that a wait for the other goroutine gives up the CPU
 		for range there {
 			back <- struct{}{}
 		}
@@ -101,7 +101,7 @@ func TestProcessUsageCountsBlocksOf512Bytes(t *testing.T) {
 	if blocks == 0 {
 		t.Skip("this kernel keeps no account (CONFIG_TASK_IO_ACCOUNTING)")
 	}
-	// The file system's own blocks come on top.
+	// The file system may add blocks of its own.
 	if got := blocks * 512; got < size || got > 2*size {
 		t.Errorf("%d blocks of 512 bytes for %d bytes written", blocks, size)
 	}

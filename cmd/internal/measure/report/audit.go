@@ -15,7 +15,8 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
 )
 
-// An Audit is the verdicts on all claims, and where they were measured.
+// An Audit is the verdicts on all claims, with the machine and the directory that they were measured
+// on.
 type Audit struct {
 	Kind    string         `json:"kind"` // audit
 	Version int            `json:"audit_version"`
@@ -25,16 +26,15 @@ type Audit struct {
 	Claims  []study.Judged `json:"claims"`
 }
 
-// AuditVersion is the version of the document's form in JSON; it grows when a
-// reader of an older one would misread a newer document.
+// AuditVersion is the version of the JSON document's form. It increases when a reader of older
+// documents would misread a new one.
 const AuditVersion = 1
 
 // ErrNoBenchmark reports that an audit has no lines for benchstat.
 var ErrNoBenchmark = errors.New("an audit has no benchmark lines: its results have (holdfast report FILE --export bench)")
 
-// WriteAudit writes the verdicts for a terminal of so many columns, from 60 to 120, or in a format. Unless it is to be
-// whole, a terminal gets the counts and the claims that do not hold, in some 30 lines. For [Benchmark] it returns
-// ErrNoBenchmark.
+// WriteAudit writes the verdicts in a format, or for a terminal of 60 to 120 columns. A terminal gets the counts and
+// the claims that do not hold, in about 30 lines, unless whole is set. For [Benchmark] it returns ErrNoBenchmark.
 func WriteAudit(w io.Writer, a Audit, format Format, columns int, whole bool) error {
 	switch format {
 	case JSON:
@@ -52,7 +52,7 @@ func WriteAudit(w io.Writer, a Audit, format Format, columns int, whole bool) er
 	return a.text(w, columns)
 }
 
-// head names the place and the machine.
+// head names the directory and the machine.
 func (a Audit) head(width int) string {
 	text := wrap("audit: do the published claims hold here, in "+strings.ReplaceAll(a.Dir, "\n", `\n`)+"?", width, indent)
 	if facts := machineLine(a.Machine); facts != "" {
@@ -61,8 +61,7 @@ func (a Audit) head(width int) string {
 	return text
 }
 
-// brief counts the verdicts, and has a line for each claim that does not hold, or where that is open, as far as there
-// is room.
+// brief counts the verdicts, and has a line for each claim that does not hold or is open, as far as there is room.
 func (a Audit) brief(w io.Writer, columns int) error {
 	const most = 18 // rows
 	width := lineColumns(columns)
@@ -95,7 +94,7 @@ func (a Audit) brief(w io.Writer, columns int) error {
 	return err
 }
 
-// shortened cuts a text at a space so that it has at most so many characters.
+// shortened cuts a text at a space so that it has at most `most` characters.
 func shortened(text string, most int) string {
 	runes := []rune(text)
 	if len(runes) <= most {
@@ -110,7 +109,7 @@ func shortened(text string, most int) string {
 
 func (a Audit) text(w io.Writer, columns int) error {
 	var configs []table.ColumnConfig
-	for i, percent := range []int{36, 17, 20, 27} { // of the columns without the six between them
+	for i, percent := range []int{36, 17, 20, 27} { // percent of the columns, less six for the gaps between them
 		configs = append(configs, table.ColumnConfig{Number: i + 1, WidthMax: (columns - 6) * percent / 100, WidthMaxEnforcer: text.WrapSoft})
 	}
 	t := study.Table{Head: []string{"claim", "published", "measured here", "verdict"}}
@@ -137,7 +136,7 @@ func (a Audit) text(w io.Writer, columns int) error {
 	return err
 }
 
-// HTML writes one page that needs no other file; claims are chosen in it by their verdicts.
+// HTML writes one page that needs no other file. The reader filters its claims by verdict.
 func (a Audit) HTML(w io.Writer) error {
 	t := page.Table{Prose: true, Name: "claims", Filter: 5, Head: []string{"claim", "study", "says", "published", "measured here", "verdict", "why", "to settle it"}}
 	for _, c := range a.Claims {
@@ -152,7 +151,7 @@ func (a Audit) HTML(w io.Writer) error {
 	})
 }
 
-// notes count the verdicts, say what they mean and how to settle what is open.
+// notes counts the verdicts, explains them, and names the way to settle open ones.
 func (a Audit) notes() []string {
 	count := map[study.Verdict]int{}
 	for _, c := range a.Claims {
@@ -175,7 +174,7 @@ func (a Audit) notes() []string {
 	return notes
 }
 
-// judgedOn names the file system that a claim was judged on, in an audit on several.
+// judgedOn names the file system that a claim was judged on, if the audit covers several.
 func judgedOn(c study.Judged) string {
 	if c.FileSystem == "" {
 		return ""

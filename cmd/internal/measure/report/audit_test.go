@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
 )
 
-// plantedAudit has each verdict once, and texts that a format might stumble over.
+// plantedAudit has each verdict once, and texts that could break a format.
 func plantedAudit() report.Audit {
 	return report.Audit{
 		Kind: "audit", Version: report.AuditVersion, Program: "holdfast v0.0.0", Dir: "/data",
@@ -61,7 +61,8 @@ func TestAuditGolden(t *testing.T) {
 	golden(t, "audit.md", written(t, plantedAudit(), report.Markdown))
 }
 
-// TestAuditBeginsWithWhatDoesNotHold: the counts, and a line for each claim that does not hold, in 30 lines.
+// TestAuditBeginsWithWhatDoesNotHold: the counts, then a line for each claim that does not hold, in 30
+// lines.
 func TestAuditBeginsWithWhatDoesNotHold(t *testing.T) {
 	a := plantedAudit()
 	brief := func(columns int) string {
@@ -103,7 +104,7 @@ func TestAuditFitsTheTerminal(t *testing.T) {
 	}
 }
 
-// TestAuditRowsHaveTheirCells counts those of Markdown: a text's own | is none.
+// TestAuditRowsHaveTheirCells counts the cells of the Markdown rows: a | in a text ends no cell.
 func TestAuditRowsHaveTheirCells(t *testing.T) {
 	rows := 0
 	for _, line := range strings.Split(written(t, plantedAudit(), report.Markdown), "\n") {

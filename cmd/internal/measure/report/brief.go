@@ -24,8 +24,9 @@ const (
 	marksMax = 2
 )
 
-// brief writes the answer in some 30 lines: one table, ordered by what a power cut takes, then which policy
-// to use, and how sure that is. The loads of all tables but the first are left to the whole text.
+// brief writes the answer in about 30 lines: one table, ordered by the loss at a power cut, then the
+// advised policy and the certainty of the advice. It shows the loads of the first table; the whole text has
+// all.
 func (s sheet) brief(b *strings.Builder) {
 	tables := s.briefTables()
 	if len(tables) == 0 {
@@ -56,8 +57,8 @@ func (s sheet) brief(b *strings.Builder) {
 	b.WriteString(wrap(more+"; with -o results.jsonl, holdfast report shows it again or makes a page", s.columns, indent))
 }
 
-// briefText renders the table. A narrow terminal has no column of times, and long policies are broken behind
-// their last comma.
+// briefText renders the table. A narrow terminal gets no column of times, and long policies are broken
+// behind their last comma.
 func briefText(t study.Table, width int) string {
 	if _, shown, ok := unfolded(t, width); ok {
 		return shown
@@ -79,7 +80,7 @@ func briefText(t study.Table, width int) string {
 	return shown
 }
 
-// briefHead says where it was measured, and with which records.
+// briefHead names the place of the measurement and the records.
 func (s sheet) briefHead(l figure.Load) string {
 	h := s.Run.Header
 	value := func(name string) string {
@@ -110,15 +111,15 @@ func (s sheet) briefHead(l figure.Load) string {
 	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), ", ")
 }
 
-// A briefTable is of loads that differ in their writers alone.
+// A briefTable is a table of loads that differ only in the number of writers.
 type briefTable struct {
 	study.Table
 	loads    []figure.Load
 	policies []holdfast.Policy // of the rows
 }
 
-// briefTables returns one for each kind of record, each with a row for each policy. Paced groups have none: their costs
-// stand in the tables of the burst.
+// briefTables returns one table for each size and rate of records, with a row for each policy. Paced groups have no
+// table: their costs stand in the burst's table.
 func (s sheet) briefTables() (tables []briefTable) {
 	var kinds []figure.Load
 	for _, g := range s.Groups {
@@ -143,7 +144,7 @@ func (s sheet) briefTables() (tables []briefTable) {
 
 func (s sheet) briefTable(groups []figure.Group) briefTable {
 	t := briefTable{Table: study.Table{Head: []string{"  policy", "lost at a power cut", map[bool]string{false: "a record", true: "a Write"}[groups[0].Open()]}}}
-	var rows []figure.Row // of each policy the first
+	var rows []figure.Row // the first of each policy
 	for _, g := range groups {
 		t.loads = append(t.loads, g.Load)
 		head := plural(g.Writers, "writer")
@@ -185,7 +186,8 @@ func (s sheet) briefTable(groups []figure.Group) briefTable {
 	return t
 }
 
-// positive writes a time. What is left of it without what measuring takes may be nothing on a busy machine.
+// positive writes a time, or - if it is not positive: on a busy machine a time less the harness may be
+// below 0.
 func positive(x float64) string {
 	if !(x > 0) {
 		return none
@@ -193,13 +195,13 @@ func positive(x float64) string {
 	return nanoseconds(x)
 }
 
-// lossText is a bound's own text, a little shorter.
+// lossText is the bound's own text, shortened.
 func lossText(b holdfast.Bound) string {
 	return strings.Replace(b.String(), "what is in flight", "in flight", 1)
 }
 
-// byLoss orders by what a power cut takes at worst: nothing, a time, an amount, anything. What loses the same is
-// ordered by its cost.
+// byLoss orders by the largest loss at a power cut: nothing, a time, an amount, anything. Policies with the same
+// loss are ordered by cost.
 func byLoss(a, b figure.Row) int {
 	rank := func(r figure.Row) (age, amount float64) {
 		loss := r.Cell.Policy.Loss().Power
@@ -217,8 +219,8 @@ func byLoss(a, b figure.Row) int {
 	return cmp.Or(cmp.Compare(ageA, ageB), cmp.Compare(amountA, amountB), cmp.Compare(a.Cost.Ratio, b.Cost.Ratio))
 }
 
-// briefCost returns a policy's cost in a group, and its marks. The cost of a policy whose period did not fall due in the
-// burst is of the trials at a pace, if there are some with as many writers.
+// briefCost returns a policy's cost in a group, and its marks. If the policy's period did not fall due in the burst, the
+// cost comes from paced trials with the same number of writers, if there are any.
 func (s sheet) briefCost(g figure.Group, p holdfast.Policy) (text, marks string) {
 	find := func(g figure.Group) (figure.Row, bool) {
 		at := slices.IndexFunc(g.Rows, func(r figure.Row) bool { return r.Cell.Policy == p })
@@ -232,22 +234,19 @@ func (s sheet) briefCost(g figure.Group, p holdfast.Policy) (text, marks string)
 		return none, ""
 	}
 	if row.Period.Judged() {
-		return advise.Ratio(row.Cost.Comparison), markOf(row)
+		return advise.Cost(row), markOf(row)
 	}
 	for _, other := range s.Groups {
 		like := other.Load
 		like.Paced, like.Rate = g.Paced, g.Rate
 		if r, ok := find(other); ok && other.Paced && like == g.Load && r.Period.Judged() && !r.Control {
-			if most, bounded := advise.AtMost(r); bounded {
-				return "≤" + most, byPace
+			if _, bounded := r.AtMost(); bounded || r.Unknown() {
+				return advise.Cost(r), byPace
 			}
-			if r.Cost.Ratio < 1 { // it does strictly more than what it is set against
-				return none, ""
-			}
-			return advise.Ratio(r.Cost.Comparison), byPace + markOf(r)
+			return advise.Cost(r), byPace + markOf(r)
 		}
 	}
-	return advise.Ratio(row.Cost.Comparison), tooShort
+	return advise.Cost(row), tooShort
 }
 
 func markOf(r figure.Row) string {
@@ -257,7 +256,7 @@ func markOf(r figure.Row) string {
 	return ""
 }
 
-// briefNotes explain the marks.
+// briefNotes explains the marks.
 func (s sheet) briefNotes(groups []figure.Group, marks map[string]bool) (notes []string) {
 	fastest := "cost: times the fastest of its column"
 	if marks[byPace] {
@@ -289,7 +288,7 @@ func (s sheet) briefNotes(groups []figure.Group, marks map[string]bool) (notes [
 	return notes
 }
 
-// briefAdvice says which policy to use, by its line of Go, and why.
+// briefAdvice names the policy to use, with its line of Go, and the reason.
 func (s sheet) briefAdvice() string {
 	const under = "     "
 	a, name := s.advice.Brief(), advise.Name(s.advice.Policy)
@@ -315,7 +314,7 @@ func (s sheet) briefAdvice() string {
 	return b.String()
 }
 
-// byName returns a sentence with the names of its policies instead of their texts.
+// byName returns a sentence in which policies have their names instead of their texts.
 func byName(sentence string) string {
 	words := strings.Split(sentence, " ")
 	for i, word := range words {

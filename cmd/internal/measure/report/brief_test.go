@@ -25,7 +25,7 @@ func brief(t *testing.T, run result.Run, width int) string {
 }
 
 // TestTheAnswerIsShort: it has at most 30 lines, the table in the order of the loss, the advised policy marked
-// there and named again behind use, and how sure it is.
+// in it and named again behind use, and the certainty.
 func TestTheAnswerIsShort(t *testing.T) {
 	for name, run := range map[string]result.Run{"ten_rounds_brief.txt": planted(t, 10), "paced_brief.txt": paced(t, 10), "interrupted_brief.txt": planted(t, 3)} {
 		shown := brief(t, run, 80)
@@ -35,7 +35,7 @@ func TestTheAnswerIsShort(t *testing.T) {
 		}
 		use := regexp.MustCompile(`(?m)^use  (?:\(.*\) )?(\S+)`).FindStringSubmatch(shown)
 		marked := regexp.MustCompile(`(?m)^> (\S+)`).FindAllStringSubmatch(shown, -1)
-		if name != "paced_brief.txt" { // what the period costs is not known
+		if name != "paced_brief.txt" { // its results don't show the cost of the period
 			if use != nil || marked != nil || !strings.Contains(shown, "\nno policy is advised: ") {
 				t.Errorf("%s: advised %v, marked %v:\n%s", name, use, marked, shown)
 			}
@@ -54,7 +54,7 @@ func TestTheAnswerIsShort(t *testing.T) {
 	}
 }
 
-// TestNoPeriodCostsLessThanNone: where trials at a pace seem faster with syncs than without, the most that these may cost is shown.
+// TestNoPeriodCostsLessThanNone: if paced trials seem faster with syncs than without, the upper bound of their cost is shown.
 func TestNoPeriodCostsLessThanNone(t *testing.T) {
 	run := paced(t, 10)
 	var never []*result.Trial
@@ -69,13 +69,54 @@ func TestNoPeriodCostsLessThanNone(t *testing.T) {
 			trial.Service, control.Service = control.Service, trial.Service
 		}
 	}
+	for form, want := range map[string]string{"text": `≤1\.00x`, "markdown": `≤1\.00x`, "page": `at most 1x`} {
+		var b bytes.Buffer
+		var err error
+		switch form {
+		case "text":
+			err = report.Text(&b, lab.Studies(), run, 160, true)
+		case "markdown":
+			err = report.Export(&b, lab.Studies(), run, report.Markdown)
+		case "page":
+			err = report.HTML(&b, lab.Studies(), run, report.More{})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !regexp.MustCompile(want).MatchString(b.String()) || regexp.MustCompile(`sync=1s[^\n]{0,60}\b0\.\d+x`).MatchString(b.String()) {
+			t.Errorf("as %s:\n%s", form, b.String())
+		}
+	}
 	shown := brief(t, run, 80)
 	if !strings.Contains(shown, " ≤1.00x*") || !strings.Contains(shown, "\n     no cost shown beside buffered=64KiB, at 50k/s (at most 1.00x)") || regexp.MustCompile(`\b0\.\d+x\*`).MatchString(shown) {
 		t.Errorf("a control that is slower:\n%s", shown)
 	}
 }
 
-// TestTheAnswerIsTheSameInEachWidth: but for where lines are broken. A narrow terminal lacks the times.
+// TestFewTrialsAtAPaceHaveABoundOrNone: in no form is there a bare ratio. Fewer than six have no interval, and fewer than three no bound.
+func TestFewTrialsAtAPaceHaveABoundOrNone(t *testing.T) {
+	for every, want := range map[int]*regexp.Regexp{2: regexp.MustCompile(`≤1\.\d\dx`), 5: regexp.MustCompile(`\bnot known`)} {
+		run := paced(t, 10)
+		run.Trials = slices.DeleteFunc(run.Trials, func(t *result.Trial) bool { return strings.HasPrefix(t.Cell, "paced") && t.Round%every != 1 })
+		for i := range run.Header.Cells {
+			if c := &run.Header.Cells[i]; strings.HasPrefix(c.Name, "paced") {
+				c.Every = every
+			}
+		}
+		for _, whole := range []bool{false, true} {
+			var b bytes.Buffer
+			if err := report.Text(&b, lab.Studies(), run, 120, whole); err != nil {
+				t.Fatal(err)
+			}
+			row := regexp.MustCompile(`(?m)^.*sync=1s .*$`).FindAllString(b.String(), -1)
+			if !slices.ContainsFunc(row, want.MatchString) || regexp.MustCompile(`[^≤.\d][\d.]+x\*`).MatchString(b.String()) {
+				t.Errorf("every %d, whole %v:\n%s", every, whole, b.String())
+			}
+		}
+	}
+}
+
+// TestTheAnswerIsTheSameInEachWidth: except for line breaks. A narrow terminal lacks the times.
 func TestTheAnswerIsTheSameInEachWidth(t *testing.T) {
 	run := paced(t, 10)
 	story := func(width int) string {
@@ -86,7 +127,7 @@ func TestTheAnswerIsTheSameInEachWidth(t *testing.T) {
 			}
 		}
 		words := strings.Fields(shown)
-		slices.Sort(words) // a head on two lines has them in another order
+		slices.Sort(words) // a head on two lines has its words in another order
 		return strings.Join(words, " ")
 	}
 	wide := story(160)
@@ -100,7 +141,7 @@ func TestTheAnswerIsTheSameInEachWidth(t *testing.T) {
 	}
 }
 
-// TestHowSure: the word is of the heaviest cause, and at most two are named.
+// TestHowSure: the heaviest cause decides the word, and at most two causes are named.
 func TestHowSure(t *testing.T) {
 	line := func(change func(*result.Run)) string {
 		run := planted(t, 10)
@@ -136,7 +177,7 @@ func TestHowSure(t *testing.T) {
 	}
 }
 
-// TestAFileSystemWithoutAJournalIsNamed: where the advice is of a policy that syncs.
+// TestAFileSystemWithoutAJournalIsNamed: if the advised policy syncs.
 func TestAFileSystemWithoutAJournalIsNamed(t *testing.T) {
 	for _, of := range []struct {
 		run  result.Run
@@ -150,7 +191,7 @@ func TestAFileSystemWithoutAJournalIsNamed(t *testing.T) {
 	}
 }
 
-// TestABoundedLossStandsBetween: the order is by time, then by amount.
+// TestABoundedLossStandsBetween: between nothing and anything, ordered by time, then by amount.
 func TestABoundedLossStandsBetween(t *testing.T) {
 	run := planted(t, 10)
 	for i, text := range []string{"buffer=64KiB,sync=4MiB", "periodic=1s", "periodic=100ms", "durable"} {

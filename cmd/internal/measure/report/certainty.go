@@ -10,25 +10,24 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/figure"
 )
 
-// A certainty is one word for how far the figures can be trusted, with its largest causes.
+// A certainty is one word for the trust that the figures deserve, with its largest causes.
 type certainty struct {
 	word   string
 	causes []string
-	more   int // causes that are not named
+	more   int // number of causes that are not named
 }
 
-// Its words. Fair is enough to choose a policy by; after poor one should measure again.
+// The words of a certainty. Fair is good enough to choose a policy; poor means: measure again.
 const (
 	good = "good"
 	fair = "fair"
 	poor = "poor"
 )
 
-// mostCauses are named; the whole text and the page have all.
+// mostCauses bounds the causes that are named; the whole text and the page name all.
 const mostCauses = 2
 
-// weights says how much each kind of warning takes away: 3 makes the certainty poor. What is not here only adds to what
-// is said on the page.
+// weights is the weight of each kind of warning; with 3 the certainty is poor. Other warnings appear on the page only.
 func weights() map[string]int {
 	return map[string]int{
 		"in-memory": 6, "too-few-rounds": 5, "fast-sync": 4, "noise-unknown": 3, "clock-jump": 3,
@@ -40,7 +39,7 @@ func weights() map[string]int {
 // much is a noise that makes the certainty poor.
 const much = 1.0
 
-// certainty weighs the warnings.
+// certainty adds up the weights of the warnings.
 func (s sheet) certainty() certainty {
 	type cause struct {
 		text   string

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/figure"
 )
 
-// A form is where a table of figures is shown.
+// A form is a place where a table of figures is shown.
 type form uint8
 
 const (
@@ -21,40 +21,40 @@ const (
 	inAll form = 0 // of a column that names no form
 )
 
-// A column is one of a table with a row for each policy. It is in every form, unless it names
-// forms: a page has room for more of them than a terminal. The forms for programs have the same
-// figures, of every trial: see raw.
+// A column is a column of a table that has a row for each policy. It is in every form unless it names
+// some: a page has room for more columns than a terminal. The forms for programs have the same figures
+// of every trial: see raw.
 type column struct {
 	head   string
-	long   string // its head on a page, if that is another one
+	long   string // its head on a page, if it differs
 	in     form
-	isWord bool // else it is a figure, and stands to the right
+	isWord bool // it has words and is left-aligned; else it has figures
 	isCode bool // in Markdown it stands between backticks
 	open   bool // only where records are due at a rate
 	closed bool // only where they are not
-	rank   int  // the column with the highest is the first that a narrow terminal lacks; 0 is never left out
+	rank   int  // the highest rank is left out first on a narrow terminal; 0 is never left out
 	cell   func(figure.Row) string
-	raw    string // the column of the CSV export that it is made from; empty: made from several, or from none
+	raw    string // its source in the CSV export; empty: several columns, or none
 }
 
 var policyColumn = column{head: "policy", isWord: true, isCode: true, raw: "policy", cell: policyText}
 
 func policyText(r figure.Row) string { return r.Cell.Policy.String() }
 
-// groupColumns are those of the table of a group. The notes say which of them are of a trial
-// and which of a record.
+// groupColumns are the columns of a group's table. The notes tell which of them are for a trial and
+// which for a record.
 var groupColumns = []column{
 	policyColumn,
 	{head: "to write", long: "to write, a record", rank: 3, closed: true, raw: "write_ns", cell: func(r figure.Row) string { return nanoseconds(r.Net.Write.Median) }},
 	{long: "95 % interval", head: "95 %", in: inPage, closed: true, cell: func(r figure.Row) string { return interval(r.Net.Write) }},
 	{head: "a Write", long: "mean time of a Write", rank: 3, open: true, cell: func(r figure.Row) string { return nanoseconds(r.Net.Service.Median) }},
 	{long: "95 % interval", head: "95 %", in: inPage, open: true, cell: func(r figure.Row) string { return interval(r.Net.Service) }},
-	{head: "cost", cell: func(r figure.Row) string { return advise.Ratio(r.Cost.Comparison) }},
-	{head: "95 %", long: "cost, 95 % interval", rank: 2, isWord: true, cell: func(r figure.Row) string { return advise.Interval(r.Cost.Comparison) }},
+	{head: "cost", cell: advise.Cost},
+	{head: "95 %", long: "cost, 95 % interval", rank: 2, isWord: true, cell: advise.CostInterval},
 	{isWord: true, cell: word},
 	{head: "durable", long: "until durable, a record", rank: 4, closed: true, raw: "sync_ns", cell: func(r figure.Row) string { return nanoseconds(r.Net.Durable.Median) }},
 	{head: "oldest", long: "the oldest byte that was not durable", rank: 4, open: true, raw: "oldest_not_durable_ns", cell: func(r figure.Row) string {
-		// What is never synced is never durable.
+		// Data that is never synced is never durable.
 		if r.Cell.Policy.Sync.Mode == holdfast.SyncNever {
 			return none
 		}
@@ -67,7 +67,7 @@ var groupColumns = []column{
 		return fmt.Sprintf("%.0f", float64(r.SyncsWriting))
 	}},
 	{head: "cpu", long: "CPU a record", rank: 6, raw: "user_cpu_ns", cell: func(r figure.Row) string {
-		// It is net, so what is left may be less than what the harness varies by.
+		// The CPU time is net, so it may be smaller than the variation of the harness.
 		if s := r.Net.CPU; r.Net.Subtracted && !(s.Lower() > 0) {
 			if s.Upper() > 0 {
 				return "<" + nanoseconds(s.Upper())
@@ -109,7 +109,7 @@ func interval(s figure.Summary) string {
 	return nanoseconds(s.Low) + "–" + nanoseconds(s.High)
 }
 
-// usageColumns are where the time of a trial goes, and what else the process used.
+// usageColumns show how the time of a trial is spent, and other resources that the process used.
 func usageColumns() []column {
 	return []column{
 		policyColumn,

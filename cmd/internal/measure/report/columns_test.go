@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/report"
 )
 
-// TestAColumnIsOneEntry adds one to the list: it is in every form for people.
+// TestAColumnIsOneEntry adds one column to the list: it then appears in every form for people.
 func TestAColumnIsOneEntry(t *testing.T) {
 	report.AddColumn(t, "new head", "new cell")
 	run := planted(t, 3)
@@ -19,8 +19,8 @@ func TestAColumnIsOneEntry(t *testing.T) {
 	}
 }
 
-// TestColumnsAreMadeOfWhatIsExported looks for the raw values of each column in the CSV export,
-// which has those of every trial.
+// TestColumnsAreMadeOfWhatIsExported looks for the source of each column in the CSV export, which has
+// the raw values of every trial.
 func TestColumnsAreMadeOfWhatIsExported(t *testing.T) {
 	head, _ := table(t, planted(t, 3))
 	names := report.RawColumns()

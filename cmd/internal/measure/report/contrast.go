@@ -35,7 +35,7 @@ func Contrast(w io.Writer, c figure.Contrast, format Format, columns int) error 
 	return fmt.Errorf("%q is not a format of a comparison", format)
 }
 
-// contrastCSV writes a tidy table; what is absent is empty.
+// contrastCSV writes a tidy table; an absent figure is an empty cell.
 func contrastCSV(w io.Writer, c figure.Contrast) error {
 	out := csv.NewWriter(w)
 	rows := [][]string{contrastHead}
@@ -63,7 +63,8 @@ type contrastDocument struct {
 }
 
 // contrastVersion is the version of the document's form.
-// Since version 2 costs are net, and paced cells are in it. Since version 3 cells with controls are compared by these.
+// Since version 2 costs are net, and paced cells are included. Since version 3 cells with controls are compared
+// relative to them.
 const contrastVersion = 3
 
 func contrastText(c figure.Contrast, width int) string {
@@ -174,7 +175,8 @@ func changesTable(c figure.Contrast, load figure.Load, quote func(string) string
 	return t
 }
 
-// atMost says which change would have been seen. What would be any is not said.
+// atMost names the least change that would have been seen. It is empty if that is more than a factor of
+// 2.
 func atMost(c figure.Comparison) string {
 	const most = 2.0
 	if !c.HasInterval() || !(c.Unseen() <= most) {
@@ -183,7 +185,7 @@ func atMost(c figure.Comparison) string {
 	return fmt.Sprintf(": %.0f %% at most", math.Ceil(100*c.Unseen()))
 }
 
-// ratios writes the interval of a ratio, if it informs.
+// ratios writes the interval of a ratio, if it is narrow enough to inform.
 func ratios(c figure.Comparison) string {
 	if !c.Informs() {
 		return none
@@ -191,7 +193,7 @@ func ratios(c figure.Comparison) string {
 	return fmt.Sprintf("%.2f…%.2fx", c.Low, c.High)
 }
 
-// contrastNotes say how the runs were compared, and what is doubtful about that.
+// contrastNotes explain how the runs were compared, and list the doubts about it.
 func contrastNotes(c figure.Contrast) []string {
 	method := "paired round by round (Hodges–Lehmann, signed ranks): seeds, plans and machines agree, so rounds of the same number ran the cells in the same order"
 	if c.Unpaired != "" {
@@ -259,7 +261,7 @@ func conclusion(c figure.Contrast) string {
 	return fmt.Sprintf("%s; slower by more than %.3g %%: %d of %s", overall, c.Threshold*100, regressed, plural(len(c.Cells), "cell"))
 }
 
-// sum says what many cells took together.
+// sum writes the ratio of many cells together.
 func sum(format string, of figure.Comparison) string {
 	text := fmt.Sprintf(format, advise.Times(of.Comparison))
 	if of.Informs() {
@@ -273,7 +275,7 @@ func sum(format string, of figure.Comparison) string {
 }
 
 // contrastHead has the columns of a comparison, which has a row for each cell and one for
-// all together.
+// all cells together.
 var contrastHead = []string{
 	"cell", "policy", "record_bytes", "writers", "a_ns_per_record", "b_ns_per_record",
 	"ratio", "low", "high", "confidence", "verdict", "regressed",
@@ -283,7 +285,7 @@ func comparisonColumns(c figure.Comparison, regressed bool) []string {
 	return []string{number(c.Ratio), number(c.Low), number(c.High), number(c.Confidence), string(c.Verdict), fmt.Sprint(regressed)}
 }
 
-// number writes all digits, or nothing for what is absent.
+// number writes all digits, or nothing for an absent number.
 func number(x float64) string {
 	if !figure.Number(x).Known() {
 		return ""

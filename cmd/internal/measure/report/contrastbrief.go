@@ -15,11 +15,11 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
 )
 
-// mostChanges is how many cells the short form shows: those with a word, and then those that are known best.
+// mostChanges bounds the cells that the short form shows: cells with a verdict first.
 const mostChanges = 16
 
-// ContrastBrief writes the answer of a comparison for a terminal, in at most some 30 lines: what got slower, what got
-// faster, what could not have been seen, and why that is so.
+// ContrastBrief writes the result of a comparison for a terminal, in about 30 lines: the cells that got slower, the
+// cells that got faster, the least change that could have been seen, and the reasons.
 func ContrastBrief(w io.Writer, c figure.Contrast, columns int) error {
 	width := lineColumns(columns)
 	var b strings.Builder
@@ -46,7 +46,7 @@ func ContrastBrief(w io.Writer, c figure.Contrast, columns int) error {
 	return err
 }
 
-// named lists the cells of a word with their ratios, the farthest first, and what holds for many together.
+// named lists the cells with a verdict and their ratios, the farthest first, and the means that have it.
 func named(c figure.Contrast, word stat.Verdict) string {
 	var list []figure.Change
 	for _, change := range c.Cells {
@@ -84,7 +84,7 @@ func named(c figure.Contrast, word stat.Verdict) string {
 	return strings.Join(texts, "; ")
 }
 
-// cellName names a cell by what the cells of the comparison differ in.
+// cellName names a cell by the properties in which the comparison's cells differ.
 func cellName(c figure.Contrast, change figure.Change) string {
 	cell := change.Cell
 	if cell.Group != "" {
@@ -106,7 +106,7 @@ func cellName(c figure.Contrast, change figure.Change) string {
 	return name
 }
 
-// could says which change would have been seen.
+// could names the least change that could have been seen.
 func could(c figure.Contrast) string {
 	if c.Between == figure.OneRun {
 		return "A and B are the same run"
@@ -127,7 +127,7 @@ func could(c figure.Contrast) string {
 	return text
 }
 
-// change writes a difference: 12 %, or from the double on 2.3x.
+// change writes a difference: 12 %, or 2.3x if it is 100 % or more.
 func change(by float64) string {
 	if by >= 1 {
 		return fmt.Sprintf("%.1fx", math.Ceil(10*(1+by))/10)
@@ -135,7 +135,7 @@ func change(by float64) string {
 	return fmt.Sprintf("%.0f %%", math.Ceil(100*by))
 }
 
-// briefChanges has the cells with a word first, and says how many it leaves out.
+// briefChanges has the cells with a verdict first, and returns the number of cells that it leaves out.
 func briefChanges(c figure.Contrast) (t study.Table, left int) {
 	t = study.Table{Head: []string{"policy", "A", "B", "B/A", "interval", ""}}
 	if c.Cells[0].Cell.Group != "" {
@@ -166,7 +166,7 @@ func briefChanges(c figure.Contrast) (t study.Table, left int) {
 	return t, left
 }
 
-// briefNotes say how far the answer can be believed.
+// briefNotes name the limits of the answer.
 func briefNotes(c figure.Contrast) (notes []string) {
 	if len(c.Machines) > 0 {
 		var names []string
@@ -206,7 +206,7 @@ func briefNotes(c figure.Contrast) (notes []string) {
 	return append(notes, fmt.Sprintf("A: %s, %s; B: %s, %s", c.A.Name, plural(c.A.Rounds, "round"), c.B.Name, plural(c.B.Rounds, "round")))
 }
 
-// diskMoved says that the bare disk took another time, by a half or more.
+// diskMoved reports that the bare disk took longer or shorter by a half or more.
 func diskMoved(c figure.Contrast) string {
 	const enough = 1.5
 	for _, m := range c.Controls {
@@ -221,7 +221,7 @@ func diskMoved(c figure.Contrast) string {
 	return ""
 }
 
-// controlMoves lists what the bare calls of both runs took.
+// controlMoves lists the times of the bare calls in both runs.
 func controlMoves(c figure.Contrast) string {
 	var moves []string
 	for _, m := range c.Controls {

@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
 )
 
-// ContrastHTML writes one page that sets runs side by side: each contrast is of the first run and
-// another. What differs in the machines comes first.
+// ContrastHTML writes one page that compares runs: each contrast compares the first run with another.
+// The differences between the machines come first.
 func ContrastHTML(w io.Writer, contrasts []figure.Contrast, results []page.Results) error {
 	p := page.Page{Title: "holdfast: runs side by side", Question: "what got slower or faster from one run to another?", Results: results}
 	machines := page.Section{Title: "What differs in the machines"}
@@ -36,7 +36,7 @@ func ContrastHTML(w io.Writer, contrasts []figure.Contrast, results []page.Resul
 	return page.Write(w, p)
 }
 
-// contrastPage shows one contrast. The keys of its cells begin with its number.
+// contrastPage shows one contrast. The keys of its cells begin with the contrast's number.
 func contrastPage(c figure.Contrast, number string) page.Section {
 	s := page.Section{
 		Title: c.B.Name + " against " + c.A.Name,
@@ -82,10 +82,10 @@ func contrastPage(c figure.Contrast, number string) page.Section {
 	return s
 }
 
-// ratioBounds are the ends of the picture of a load: all ratios are inside, and intervals that are no information are
-// not what it is scaled by.
+// ratioBounds are the ends of the scale for a load: all ratios are inside, and intervals that are too wide to inform
+// do not extend it.
 func ratioBounds(c figure.Contrast, load figure.Load) (low, high float64) {
-	const beside = 2 // of the ratios themselves
+	const beside = 2 // factor beyond the ratios themselves
 	low, high = 1/(1+c.Threshold), 1+c.Threshold
 	for _, change := range c.Cells {
 		if r := change.Cost.Ratio; change.Load == load && r > 0 && !math.IsInf(r, 0) {
@@ -95,7 +95,7 @@ func ratioBounds(c figure.Contrast, load figure.Load) (low, high float64) {
 	return low / beside, high * beside
 }
 
-// within cuts an interval at the ends of an axis, and says that it did.
+// within cuts an interval at the ends of an axis, and returns a remark if it did.
 func within(low, high float64, of chart.Axis) (from, to float64, cut string) {
 	from, to = max(low, of.Low), min(high, of.High)
 	if from > low || to < high {

@@ -13,9 +13,9 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
 )
 
-// costAgainstLoss draws a picture for each load. It has bands of policies that lose the same at a
-// power cut, the least above, and in them the cost of each. The path joins the frontier. No policy
-// that loses no more costs less than one of these.
+// costAgainstLoss draws a picture for each load. Its bands are policies with the same loss at a power
+// cut, the smallest loss on top, and each band shows the costs of its policies. The path joins the
+// frontier: every policy with no more loss than one on the path costs at least as much.
 func (s sheet) costAgainstLoss(need needs) []page.Section {
 	var pictures []page.Chart
 	for _, g := range s.Groups {
@@ -31,9 +31,6 @@ func (s sheet) costAgainstLoss(need needs) []page.Section {
 		}
 		cheapest, band := math.Inf(1), ""
 		for i, p := range policies {
-			if p.Paced && p.Cell.Writers != g.Writers {
-				continue // it says nothing of this load
-			}
 			row := chart.Row{Label: advise.Name(p.Cell.Policy), Marked: s.advises(p.Row)}
 			if row.Marked {
 				row.Label += "  ◀ advised"
@@ -42,12 +39,15 @@ func (s sheet) costAgainstLoss(need needs) []page.Section {
 				row.Band, band = "a power cut takes "+loses, loses
 			}
 			row.Limit = need.limit(i, policies)
-			point := chart.Point{Value: p.Cost.Ratio, Low: p.Cost.Low, High: p.Cost.High, Key: p.Cell.Name}
+			point := chart.Point{Value: p.Times(), Low: p.Cost.Low, High: p.Cost.High, Key: p.Cell.Name}
+			if most, ok := p.AtMost(); ok {
+				point.Value, point.Low, point.High, point.AtMost = most, 1, most, true
+			}
 			if p.Paced {
 				point.Series = 1
 			}
 			row.Points = []chart.Point{point}
-			if !p.Paced && p.Cost.Ratio < cheapest { // the others are on a scale of their own
+			if !p.Paced && p.Cost.Ratio < cheapest { // paced costs have a scale of their own
 				cheapest = p.Cost.Ratio
 				d.Path = append(d.Path, len(d.Rows))
 			}
@@ -56,7 +56,7 @@ func (s sheet) costAgainstLoss(need needs) []page.Section {
 		if !slices.ContainsFunc(d.Rows, func(r chart.Row) bool { return r.Points[0].Series == 1 }) {
 			d.Series = d.Series[:1]
 		}
-		const mostBroad = 4 // of a run with hundreds of loads, the others have one form
+		const mostBroad = 4 // in a run with hundreds of loads, only the first have two forms
 		slim := withoutKeys(d).SVG()
 		if d.Beside = len(pictures) < mostBroad; !d.Beside {
 			slim = ""
@@ -76,7 +76,8 @@ func (s sheet) costAgainstLoss(need needs) []page.Section {
 	return []page.Section{{Title: "Cost against loss", Switch: "the load", Charts: pictures}}
 }
 
-// withoutKeys returns a picture whose dots are not looked up: of two forms of one picture only one is.
+// withoutKeys returns a picture without keys for its dots: if a picture has two forms, only one is
+// looked up.
 func withoutKeys(d chart.Dots) chart.Dots {
 	d.Rows = slices.Clone(d.Rows)
 	for i, r := range d.Rows {
@@ -88,7 +89,7 @@ func withoutKeys(d chart.Dots) chart.Dots {
 	return d
 }
 
-// tiles are the figures of the advice.
+// tiles are the advice's figures.
 func (s sheet) tiles() []page.Tile {
 	if len(s.briefTables()) == 0 {
 		return nil
@@ -124,7 +125,7 @@ func (s sheet) tiles() []page.Tile {
 	}
 }
 
-// unadvised are the figures of a table in which no policy is advised: from the cheapest to the one that loses least.
+// unadvised are the figures of a table without advice: from the cheapest policy to the safest.
 func (s sheet) unadvised(t briefTable) []page.Tile {
 	at := slices.IndexFunc(s.Groups, func(g figure.Group) bool { return g.Load == t.loads[0] })
 	if at < 0 || len(t.policies) == 0 {
@@ -166,9 +167,9 @@ func (s sheet) unadvised(t briefTable) []page.Tile {
 	return tiles
 }
 
-// policiesPage is the table of the terminal's answer, with what is lost when the process dies.
+// policiesPage is the table of the terminal's answer, with the loss at the death of the process.
 func (s sheet) policiesPage() (sections []page.Section) {
-	const most = 4 // of a run with hundreds of loads, the first
+	const most = 4 // tables of a run with hundreds of loads
 	tables := s.briefTables()
 	for _, t := range tables[:min(most, len(tables))] {
 		section := page.Section{Title: "Policies, by what a power cut takes", Notes: t.Notes, Folded: true, Printed: true}

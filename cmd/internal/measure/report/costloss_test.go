@@ -15,7 +15,7 @@ import (
 )
 
 // TestCostStandsAgainstLoss reads the first picture of the page. It has bands in the order of loss,
-// dots in the order of cost within each, and a path along the cheapest so far.
+// dots in the order of cost within each, and a path along the frontier.
 func TestCostStandsAgainstLoss(t *testing.T) {
 	_, rest, found := strings.Cut(page(t, paced(t, 10)), ">Cost against loss</h2>")
 	svg, _, _ := strings.Cut(rest, "</svg>")
@@ -65,7 +65,8 @@ func TestCostStandsAgainstLoss(t *testing.T) {
 	}
 }
 
-// TestNeededLossSaysWhichSideKeepsIt: the policies of a size stand between those that lose nothing and those of a time.
+// TestNeededLossSaysWhichSideKeepsIt: policies that lose a size stand between policies that lose nothing and policies
+// that lose a time.
 func TestNeededLossSaysWhichSideKeepsIt(t *testing.T) {
 	f, err := os.Open("../../../../docs/measured/policy.jsonl.gz")
 	if err != nil {
@@ -91,7 +92,7 @@ func TestNeededLossSaysWhichSideKeepsIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		var said []string
-		broad := regexp.MustCompile(`(?s)<div class="slim">.*?</div>`).ReplaceAllString(page.String(), "") // which says the same
+		broad := regexp.MustCompile(`(?s)<div class="slim">.*?</div>`).ReplaceAllString(page.String(), "") // it shows the same again
 		for _, m := range regexp.MustCompile(`>need: loss&lt;=[0-9s]*, ([a-z ]*)<`).FindAllStringSubmatch(broad, -1) {
 			said = append(said, m[1])
 		}
@@ -104,7 +105,7 @@ func TestNeededLossSaysWhichSideKeepsIt(t *testing.T) {
 	check("rate>=50k/s")
 }
 
-// TestTilesWithoutAdvice: a page has its figures also where there is nothing to choose from, and where no policy is advised.
+// TestTilesWithoutAdvice: a page has its figures even if there is nothing to choose from, and if no policy is advised.
 func TestTilesWithoutAdvice(t *testing.T) {
 	tiles := func(run result.Run) string {
 		_, rest, _ := strings.Cut(body(t, run), `<dl class="tiles">`)

@@ -15,25 +15,23 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
 )
 
-// A csvColumn is one key of the results: its path, joined by underscores, and how to
-// reach its value.
+// A csvColumn is one key of the results: its path, joined by underscores, and the indices of its value.
 type csvColumn struct {
 	name      string
 	fields    []int // indices of fields, from the outermost struct
 	omitEmpty bool  // an empty value is left out of the results
 }
 
-// notTidy are keys with values that are no single figure.
+// notTidy are the keys whose values are not single figures.
 const notTidy = " samples hdr_histogram values turns_ns "
 
-// cellNames are the keys of a cell that a trial has too. In a row they have another name,
-// or are left out.
+// cellNames are keys that a cell and a trial share. In a row the cell's key gets another name, or is
+// left out.
 func cellNames() map[string]string {
 	return map[string]string{"name": "", "records": "records_planned", "steady": "steady_asked"}
 }
 
-// columnsOf returns the columns of a struct of the results, with those of the
-// structs in it.
+// columnsOf returns the columns of a struct of the results, nested structs included.
 func columnsOf(t reflect.Type, prefix string) []csvColumn {
 	var columns []csvColumn
 	for i := range t.NumField() {
@@ -62,7 +60,7 @@ func columnsOf(t reflect.Type, prefix string) []csvColumn {
 	return columns
 }
 
-// appendText appends the column's value in v; what the results leave out is empty.
+// appendText appends the column's value in v. A value that the results leave out is an empty cell.
 func (c csvColumn) appendText(to []byte, v reflect.Value) []byte {
 	for _, i := range c.fields {
 		if v.Kind() == reflect.Pointer {
@@ -90,12 +88,11 @@ func (c csvColumn) appendText(to []byte, v reflect.Value) []byte {
 	return fmt.Append(to, v.Interface())
 }
 
-// runColumns are the run's own, and whether the trial is of a whole round. Only
-// trials of whole rounds are in figures.
+// runColumns are columns of the run, and whether the trial's round is complete. Only trials of complete
+// rounds are in figures.
 var runColumns = []string{"started_at", "study", "seed", "whole_round"}
 
-// A tidyTable has the columns of a cell, those of a trial, and those of the values that
-// only a study's arms report.
+// A tidyTable has the columns of a cell and of a trial, and the values that only a study's arms report.
 type tidyTable struct {
 	cell, trial []csvColumn
 	values      []string
@@ -137,7 +134,7 @@ func writeCSV(w io.Writer, run result.Run) error {
 	if err := out.Write(table.head()); err != nil {
 		return err
 	}
-	begins, whole := map[string][]string{}, map[int]bool{} // the row of a cell, but for the trial's
+	begins, whole := map[string][]string{}, map[int]bool{} // the row of each cell, without the trial's columns
 	x, h := run.Indexed(), run.Header
 	for _, c := range h.Cells {
 		row := []string{h.StartedAt.Format(time.RFC3339), h.Study, fmt.Sprint(h.Seed), ""}
@@ -163,8 +160,8 @@ func writeCSV(w io.Writer, run result.Run) error {
 	return out.Error()
 }
 
-// rest appends what is the trial's to a row. It returns the room of the texts too, for the next row. If each
-// field had a text of its own, the collector would take 40 % of the CPU time of a million trials.
+// rest appends the trial's columns to a row. It returns the buffer of the texts too, for the next row. If
+// each field had a text of its own, the collector would take 40 % of the CPU time for a million trials.
 func (t tidyTable) rest(row []string, texts []byte, trial *result.Trial) (all []string, room []byte) {
 	v := reflect.ValueOf(trial).Elem()
 	ends := make([]int, 0, 128)

@@ -25,27 +25,27 @@ func drawn(charts []page.Chart, p chart.Plot, caption string) []page.Chart {
 	return charts
 }
 
-// marked says what a mark shows: a page finds its figures by it.
+// marked returns the attributes by which a page finds the figures of a mark.
 func marked(r figure.Row) []chart.Attr {
 	return []chart.Attr{{Name: "key", Value: r.Cell.Name}, {Name: "label", Value: r.Cell.Policy.String()}}
 }
 
 // byBuffer draws the records a second and the CPU time of a record against the size of the buffer.
-// Policies that differ only in it share a line.
+// Policies that differ only in the buffer share a line.
 func (s sheet) byBuffer(g figure.Group) (charts []page.Chart) {
 	var names []string
 	sizes := map[string][]figure.Row{}
 	for _, r := range g.Rows {
 		_, rest, _ := strings.Cut(r.Cell.Policy.String(), ",")
 		if r.Cell.Policy.Buffer == 0 || !r.Period.Judged() {
-			continue // 0 is on no scale of powers
+			continue // a logarithmic scale has no 0
 		}
 		if sizes[rest] == nil {
 			names = append(names, rest)
 		}
 		sizes[rest] = append(sizes[rest], r)
 	}
-	const fewSizes = 4 // fewer make no curve, and stand in the table
+	const fewSizes = 4 // fewer make no curve
 	draw := func(what, unit string, of func(figure.Row) figure.Summary, text func(float64) string) chart.Plot {
 		p := chart.Plot{
 			Title: fmt.Sprintf("%s by the size of the buffer: %s", what, title(g.Load)),
@@ -77,8 +77,8 @@ func (s sheet) byBuffer(g figure.Group) (charts []page.Chart) {
 	return drawn(charts, draw("CPU time of a record", "CPU a record", func(r figure.Row) figure.Summary { return r.Net.CPU }, nanoseconds), "")
 }
 
-// latencies draws how long a Write takes, up to 99.99 % of them. At a rate the time from when a
-// record was due stands beside that of the call.
+// latencies draws the time of a Write, up to the 99.99 % quantile. For an open loop it draws the time
+// since the record was due beside the time of the call.
 func (s sheet) latencies(g figure.Group) (charts []page.Chart) {
 	p := chart.Plot{
 		Title: "how long a Write takes: " + title(g.Load), Height: smallTall, Legend: chart.Nowhere,
@@ -115,7 +115,7 @@ func (s sheet) latencies(g figure.Group) (charts []page.Chart) {
 	return keyed(policyKeys, drawn(charts, p, caption))
 }
 
-// smallTall is the height of one of many pictures beside each other.
+// smallTall is the height of a picture that stands beside others.
 const smallTall = 260
 
 // The lines of the legend that all pictures of a page share.
@@ -125,7 +125,7 @@ const (
 	stageKeys  = "stages"
 )
 
-// keyed says which line of the legend charts need where one is saved alone.
+// keyed sets the line of the legend that charts need when one is saved alone.
 func keyed(keys string, charts []page.Chart) []page.Chart {
 	for i := range charts {
 		charts[i].Keys = keys
@@ -133,7 +133,7 @@ func keyed(keys string, charts []page.Chart) []page.Chart {
 	return charts
 }
 
-// looks returns the look of each policy that the pictures of latency show: it is the same in all of them.
+// looks returns the look of each policy in the pictures of latency, the same in all of them.
 func (s sheet) looks() map[holdfast.Policy]int {
 	looks := map[holdfast.Policy]int{}
 	for _, g := range s.Groups {
@@ -169,10 +169,10 @@ func (s sheet) legend(charts []page.Chart) (lines []page.Keys) {
 	return lines
 }
 
-// telling are the rows of a group that tell most: the advised one, the cheapest, and the cheapest
-// of each loss at a power cut.
+// telling are the rows of a group that tell most: the advised one, and the cheapest of each loss at a
+// power cut, few enough for one picture.
 func (s sheet) telling(g figure.Group) (rows []figure.Row) {
-	most := 4 // curves are told apart at a glance
+	most := 4 // more curves are not told apart at a glance
 	if g.Open() {
 		most /= 2
 	}
@@ -195,7 +195,7 @@ func (s sheet) telling(g figure.Group) (rows []figure.Row) {
 	return rows
 }
 
-// stages draws which part of a trial's time each stage takes.
+// stages draws the part of a trial's time that each stage takes.
 func (s sheet) stages(g figure.Group) []page.Chart {
 	p := chart.Plot{
 		Title: "where the time of a trial goes: " + title(g.Load), Stacked: true, Beside: true, Legend: chart.Nowhere,
@@ -240,8 +240,8 @@ func stageSeries() (series []chart.Series) {
 	return series
 }
 
-// agesOf draws what policies with a period promise, and the greatest age that a byte reached
-// before it was durable.
+// agesOf draws the promises of policies with a period, and the greatest age that a byte reached before
+// it was durable.
 func (s sheet) agesOf(g figure.Group) []page.Chart {
 	p := chart.Plot{
 		Title: "loss promised beside loss observed: " + title(g.Load), Beside: true,
@@ -261,14 +261,14 @@ func (s sheet) agesOf(g figure.Group) []page.Chart {
 	return drawn(nil, p, "A policy promises its period and the sync in flight. What was observed is no proof: `holdfast prove` cuts the power.")
 }
 
-// overRounds draws how the costs of each round lie to their medians: of all cells together, and of
-// the cells that were run twice.
+// overRounds draws the costs of each round relative to their median: of all cells together, and of the
+// cells that were run twice.
 func (s sheet) overRounds() []page.Section {
 	p := chart.Plot{
 		Title: "the rounds, one after the other", X: chart.Axis{Name: "round"}, Y: chart.Axis{Name: "times the median of all rounds"},
 		Regions: []chart.Region{{OnY: true, From: 1, To: 1}},
 	}
-	const mostMarks = 1000 // of a line; of more rounds, some have one mark together
+	const mostMarks = 1000 // of a line; with more rounds, several rounds share a mark
 	last := s.Run.LastRound()
 	together := 1 + last/mostMarks
 	line := func(name string, of map[int][]float64) {
@@ -324,10 +324,11 @@ func (s sheet) overRounds() []page.Section {
 	return []page.Section{{Title: "The rounds", Charts: charts}}
 }
 
-// mostPictures of a kind: of a run with hundreds of loads, the first are drawn.
+// mostPictures bounds the pictures of a kind: in a run with hundreds of loads, only the first are
+// drawn.
 const mostPictures = 24
 
-// pictures are those of all groups, by what they show.
+// pictures are the pictures of all groups, one section for each kind.
 func (s sheet) pictures() (sections []page.Section) {
 	add := func(what string, of func(figure.Group) []page.Chart, shows func(figure.Group) bool) {
 		section := page.Section{Title: what}

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/stat"
 )
 
-// curved is a run whose figures are known: the n-th buffer takes 10·n µs a record, and round 3 takes twice as long.
+// curved is a run with known figures: the n-th buffer takes 10·n µs a record, and round 3 takes twice as long.
 func curved(t *testing.T) sheet {
 	t.Helper()
 	h := result.NewHistogram()
@@ -55,7 +55,7 @@ func curved(t *testing.T) sheet {
 	return s
 }
 
-// A drawn mark is where it lies, in units of its picture, and what it says. A bar has a width.
+// A drawn mark is the position of a mark in units of its picture, with its title. A bar has a width.
 type drawnMark struct {
 	says        string
 	x, y, width float64
@@ -66,7 +66,7 @@ var (
 	tickPattern = regexp.MustCompile(`<text class="tick" x="([0-9.]+)" y="([0-9.]+)" text-anchor="(middle|end)">([^<]*)</text>`)
 )
 
-// readPicture returns the marks of a picture, and where the ticks of both axes lie by what they say.
+// readPicture returns the marks of a picture, and the positions of both axes' ticks by their labels.
 func readPicture(t *testing.T, charts []page.Chart) (marks []drawnMark, x, y map[string]float64) {
 	t.Helper()
 	if len(charts) == 0 {
@@ -90,7 +90,7 @@ func readPicture(t *testing.T, charts []page.Chart) (marks []drawnMark, x, y map
 	return marks, x, y
 }
 
-// near allows what a picture rounds off.
+// near allows for the rounding of a picture.
 func near(got, want float64) bool { return math.Abs(got-want) < 0.2 }
 
 func TestRoundsLieAtTheirNumbers(t *testing.T) {
@@ -104,7 +104,7 @@ func TestRoundsLieAtTheirNumbers(t *testing.T) {
 	}
 	for i, m := range marks {
 		ratio, at := "1.00", "1.0"
-		if i+1 == 3 { // which took twice as long
+		if i+1 == 3 { // round 3 took twice as long
 			ratio, at = "2.00", "2.0"
 		}
 		if want := fmt.Sprintf("round %d: %s times the median", i+1, ratio); m.says != want || !near(m.x, x[fmt.Sprint(i+1)]) || !near(m.y, y[at]) {
@@ -144,7 +144,7 @@ func TestAgesAreThePeriodTheSyncAndWhatWasSeen(t *testing.T) {
 	}
 }
 
-// TestLatenciesLieAtTheirParts has times that are spread evenly up to 10 ms: a part p takes at most p times 10 ms.
+// TestLatenciesLieAtTheirParts has times that are spread evenly up to 10 ms: the p-quantile is p times 10 ms.
 func TestLatenciesLieAtTheirParts(t *testing.T) {
 	s := curved(t)
 	marks, x, y := readPicture(t, s.latencies(s.Groups[0]))

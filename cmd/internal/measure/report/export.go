@@ -12,8 +12,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
 )
 
-// A Format is a form for programs, or for a pull request, in which a run can be
-// written. docs/results.md describes each.
+// A Format is a format for programs, or for a pull request. docs/results.md describes each.
 type Format string
 
 const (
@@ -23,7 +22,7 @@ const (
 	Markdown  Format = "markdown" // tables
 )
 
-// Formats returns all of them, in the order of the help.
+// Formats returns all formats, in the order of the help.
 func Formats() []Format { return []Format{CSV, JSON, Benchmark, Markdown} }
 
 // ParseFormat reads the name of a format.
@@ -45,7 +44,7 @@ func ParseFormat(text string) (Format, error) {
 }
 
 // Export writes the run in a format, or returns [figure.ErrNoRound] and writes
-// nothing. CSV needs no whole round.
+// nothing. CSV needs no complete round.
 func Export(w io.Writer, studies study.List, run result.Run, format Format) error {
 	switch format {
 	case CSV:

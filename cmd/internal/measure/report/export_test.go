@@ -195,8 +195,8 @@ func TestTwinsAndEmptyCellsAreInNoTable(t *testing.T) {
 	}
 }
 
-// TestBenchmarkHasThePercentilesOfTheTable is of trials that differ: the median of their own
-// percentiles is another figure than that of all Writes together.
+// TestBenchmarkHasThePercentilesOfTheTable: the trials differ, so the median of their percentiles is
+// not the percentile of all Writes together.
 func TestBenchmarkHasThePercentilesOfTheTable(t *testing.T) {
 	run := planted(t, 10)
 	of := run.Header.Cells[1].Name
@@ -213,7 +213,7 @@ func TestBenchmarkHasThePercentilesOfTheTable(t *testing.T) {
 	}
 	for i := range run.Trials {
 		tr := run.Trials[i]
-		if tr.Cell == of { // slow in three of the ten rounds: in none is there a p99
+		if tr.Cell == of { // slow in three of the ten rounds, and no round has samples for a p99
 			tr.Latency = of200(time.Millisecond)
 			if tr.Round <= 3 {
 				tr.Latency = of200(5 * time.Millisecond)
@@ -241,7 +241,7 @@ func TestBenchmarkHasThePercentilesOfTheTable(t *testing.T) {
 			if err := report.Text(&b, lab.Studies(), run, 160, true); err != nil {
 				t.Fatal(err)
 			}
-			// In the table's line of the cell, in JSON, and the word for it.
+			// In the table's row of the cell, in JSON, and the word for it.
 			for of, want := range map[string]string{
 				b.String():                      " " + strings.Replace(fmt.Sprintf("%.2fms", r.Latency.P99.Seconds()*1000), ".00ms", "ms", 1),
 				export(t, run, report.JSON):     fmt.Sprintf(`"p99_ns": %d`, r.Latency.P99),
@@ -260,7 +260,7 @@ func TestBenchmarkHasThePercentilesOfTheTable(t *testing.T) {
 	if got, want := strings.Count(text, " cpu-sec/op"), 8*10; got != want {
 		t.Errorf("%d lines with CPU time, want %d", got, want)
 	}
-	// The sum is exact however short a trial is; a cell with a trial that has none has none.
+	// The sum is exact for a trial of any length. If one trial of a cell has none, the cell has none.
 	one := run.Trials[slices.IndexFunc(run.Trials, func(tr *result.Trial) bool { return tr.Cell == of && tr.Round > 0 })]
 	one.User, one.System = 0, 0
 	if got, want := strings.Count(export(t, run, report.Benchmark), " cpu-sec/op"), 7*10; got != want {
@@ -285,7 +285,7 @@ func TestFormatsAreReadByName(t *testing.T) {
 	}
 }
 
-// beside is a run beside one whose first policy takes 20 % longer.
+// beside compares a run with one whose first policy takes 20 % longer.
 func beside(t *testing.T, change func(*result.Run)) figure.Contrast {
 	t.Helper()
 	later := planted(t, 10)
@@ -369,7 +369,7 @@ func TestContrastAsJSON(t *testing.T) {
 	}
 }
 
-// TestHowTheMachineMovedIsShown, within a run and between two.
+// TestHowTheMachineMovedIsShown: within a run and between two.
 func TestHowTheMachineMovedIsShown(t *testing.T) {
 	run := func(name string, slower, fdatasync int) figure.Side {
 		r := planted(t, 10)

@@ -12,13 +12,13 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
 )
 
-// A sheet is the figures of a run with the advice that follows from them.
+// A sheet is the figures of a run, with the advice that follows from them.
 type sheet struct {
 	figure.Figures
 	advice  advise.Advice
 	advised bool
-	columns int        // of the terminal; 0 is none
-	studies study.List // of which the run may be
+	columns int        // of the terminal; 0: no terminal
+	studies study.List // the studies that the run may belong to
 }
 
 func newSheet(studies study.List, run result.Run) (sheet, error) {
@@ -72,7 +72,7 @@ func title(l figure.Load) string {
 	return text
 }
 
-// noise says how large the noise is, at most, of each kind.
+// noise names the largest noise of each kind.
 func (s sheet) noise() string {
 	if len(s.Noises) == 0 {
 		return "not measured"

@@ -23,13 +23,13 @@ type several struct {
 	across study.Shown
 }
 
-// A part is what a run on several file systems shows of one of them.
+// A part is the sheet of one file system in a run on several.
 type part struct {
 	sheet
 	name string
 	made result.FileSystem
 
-	shown *studied // nil: of a sweep
+	shown *studied // nil for a sweep
 }
 
 // newSeveral reads the run, or returns [figure.ErrNoRound].
@@ -46,7 +46,7 @@ func newSeveral(studies study.List, run result.Run) (several, error) {
 		}
 		s.parts = append(s.parts, p)
 	}
-	// A note of a table stays only in the first part that has it.
+	// A table's note stays only in the first part that has it.
 	noted := map[string]bool{}
 	for _, p := range s.parts {
 		if p.shown == nil {
@@ -81,7 +81,7 @@ func newPart(whole sheet, e study.Evidence) (part, error) {
 	return p, nil
 }
 
-// how says where the file system was made, and how it was mounted.
+// how describes where the file system was made, and how it was mounted.
 func (p part) how() string {
 	text := p.made.How
 	if options := machine.Get(p.made.Machine, "mount options"); options.Value != machine.Unknown {
@@ -90,7 +90,7 @@ func (p part) how() string {
 	return text
 }
 
-// notes are those of this file system alone.
+// notes are the notes that concern this file system alone.
 func (p part) notes() []string {
 	if p.shown != nil {
 		return append(p.shown.ownNotes(), p.doubtLines()...)
@@ -98,7 +98,7 @@ func (p part) notes() []string {
 	return append(p.sheet.notes()[1:], p.doubtLines()...)
 }
 
-// conclusion returns what was learnt there, or the advice; empty if there is none.
+// conclusion returns the study's result on this file system, or the advice; it may be empty.
 func (p part) conclusion() string {
 	switch {
 	case p.shown != nil && p.shown.Learnt != "":
@@ -109,7 +109,7 @@ func (p part) conclusion() string {
 	return ""
 }
 
-// names are those of the file systems: ext4, xfs and btrfs.
+// names lists the names of the file systems: ext4, xfs and btrfs.
 func (s several) names() string {
 	names := s.Run.FileSystems()
 	if len(names) == 1 {
@@ -118,20 +118,20 @@ func (s several) names() string {
 	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 }
 
-// published are the tables that were published, each once.
+// published are the published tables, each once.
 func (s several) published() []study.Table {
 	of, _ := s.studies.Find(s.Run.Header.Study)
 	return withRows(of.Published)
 }
 
-// notes are those of the whole run.
+// notes are the notes that concern the whole run.
 func (s several) notes() []string {
 	notes := []string{readStudy}
 	if s.parts[0].shown == nil {
 		notes = s.sheet.notes()[:1]
 	}
 	notes = append(notes, "each file system ran every cell once in each round, in one order of them all; only cells of one file system are set against each other, but for what is side by side")
-	// These file systems could not be made. What a made one lacks is among its own notes.
+	// These file systems could not be made. Missing parts of the others are among their own notes.
 	made := s.Run.FileSystems()
 	for _, m := range s.Run.Header.Missing {
 		if !slices.ContainsFunc(made, func(name string) bool { return strings.HasPrefix(m.Cell, result.Named(name, "")) }) {
@@ -201,7 +201,7 @@ func (p part) text(b *strings.Builder) {
 	}
 }
 
-// severalMarkdown writes the run after its head.
+// severalMarkdown writes the run as Markdown, after a head.
 func severalMarkdown(w io.Writer, head string, studies study.List, run result.Run) error {
 	s, err := newSeveral(studies, run)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
 )
 
-// placed returns a run on one file system as one on several that has this one alone:
-// what [result.Run.On] takes apart.
+// placed turns a run into a run on several file systems, with only this one: the inverse of
+// [result.Run.On].
 func placed(r result.Run, made result.FileSystem) result.Run {
 	cells, missing, trials := r.Header.Cells, r.Header.Missing, r.Trials
 	r.Header.Cells, r.Header.Missing, r.Trials = nil, nil, nil
@@ -31,7 +31,7 @@ func placed(r result.Run, made result.FileSystem) result.Run {
 	return r
 }
 
-// joined is one run on all the file systems of some: the rounds of a number are one round.
+// joined merges runs on several file systems into one: rounds of the same number become one round.
 func joined(runs ...result.Run) result.Run {
 	one := runs[0]
 	h := &one.Header
@@ -59,8 +59,8 @@ func joined(runs ...result.Run) result.Run {
 	return one
 }
 
-// onTwo is a run on ext4 and xfs, where everything takes three times as long, without
-// the third that it asked for.
+// onTwo is a run on ext4 and xfs, where everything takes three times as long on xfs. The third
+// requested file system is missing.
 func onTwo(t *testing.T, of func(*testing.T, int) result.Run, rounds int) result.Run {
 	t.Helper()
 	slow := of(t, rounds)
@@ -85,8 +85,7 @@ func TestRunOnTwoFileSystemsGolden(t *testing.T) {
 	golden(t, "two_filesystems.html", body(t, run))
 }
 
-// TestRunOnTwoFileSystemsShowsEach: what one of them shows is what a run on it alone
-// shows.
+// TestRunOnTwoFileSystemsShowsEach: each file system shows the same as a run on it alone.
 func TestRunOnTwoFileSystemsShowsEach(t *testing.T) {
 	run := onTwo(t, plantedStudy, 10)
 	shown := text(t, run)
@@ -95,7 +94,7 @@ func TestRunOnTwoFileSystemsShowsEach(t *testing.T) {
 		if !strings.Contains(title, "here") || !strings.Contains(rows, "\n") {
 			continue
 		}
-		rows, _, _ = strings.Cut(rows, "\n  ") // its notes stand at the first that has them
+		rows, _, _ = strings.Cut(rows, "\n  ") // its notes stand at the first table that has them
 		if !strings.Contains(shown, rows) {
 			t.Errorf("of both there is no\n%s\nin\n%s", rows, shown)
 		}
@@ -107,12 +106,12 @@ func TestRunOnTwoFileSystemsShowsEach(t *testing.T) {
 	}
 }
 
-// TestPoliciesStandSideBySideOnEachFileSystem: a dot for each of two.
+// TestPoliciesStandSideBySideOnEachFileSystem: a dot for each of the two.
 func TestPoliciesStandSideBySideOnEachFileSystem(t *testing.T) {
 	_, picture, found := strings.Cut(body(t, onTwo(t, planted, 10)), `aria-label="records a second on each file system: 128B records, 1 writer"`)
 	picture, _, _ = strings.Cut(picture, "</svg>")
 	for _, series := range []string{`<circle class="s0"`, `<circle class="s1"`} {
-		if n := strings.Count(picture, series); !found || n != 5 { // a policy each, and the legend
+		if n := strings.Count(picture, series); !found || n != 5 { // one for each policy, and the legend
 			t.Errorf("%d of %s", n, series)
 		}
 	}
@@ -138,7 +137,7 @@ func TestEachFileSystemIsAGroupOfItsOwn(t *testing.T) {
 	}
 }
 
-// TestUserModeLinuxIsNotSetBesideTheHost: its times say nothing of the machine's.
+// TestUserModeLinuxIsNotSetBesideTheHost: its times tell nothing about the machine's.
 func TestUserModeLinuxIsNotSetBesideTheHost(t *testing.T) {
 	here, there := planted(t, 10), planted(t, 10)
 	shown := text(t, joined(placed(here, result.FileSystem{Name: "ext4"}), placed(there, result.FileSystem{Name: "uml-jfs"}), placed(there, result.FileSystem{Name: "uml-ext4"})))

@@ -15,12 +15,12 @@ import (
 )
 
 // Fio writes the job file of fio that comes nearest to one cell of the run, so
-// that others can check us with another program. In the first group it takes the cell
-// with the policy that the advice names, else the fastest. Its comments say
-// what we measured, how to run it, and what of the cell fio can't express. If nothing
-// was measured it writes nothing and returns [figure.ErrNoRound].
+// that others can check our figures with another program. It takes the advised policy's cell of the
+// first group, else the fastest. The job's comments give our measurement, the command to run it, and
+// the properties of the cell that fio can't express. If nothing was measured it writes nothing and
+// returns [figure.ErrNoRound].
 //
-// The job is safe where it runs as its comments say. fio overwrites files without asking. But a new
+// The job is safe if it is run as its comments say. fio overwrites files without asking. But a new
 // directory has none, and fio makes no directory.
 func Fio(w io.Writer, run result.Run) error {
 	s, err := newSheet(nil, run)
@@ -44,12 +44,12 @@ func Fio(w io.Writer, run result.Run) error {
 type fioJob struct {
 	sheet
 	figure.Row
-	why   string // why it is this cell
+	why   string // the reason for choosing this cell
 	moves figure.Moves
-	name  string // of the directory and the file
+	name  string // name of the directory and the file
 	write int64  // bytes of a write(2)
 	every int64  // writes between two fdatasync(2); 0: there is none
-	end   bool   // with an fsync(2)
+	end   bool   // with a final fsync(2)
 }
 
 func newFioJob(s sheet, r figure.Row, why string) fioJob {
@@ -65,7 +65,7 @@ func newFioJob(s sheet, r figure.Row, why string) fioJob {
 		j.end = true
 		j.every = (int64(p.Sync.Bytes) + j.write - 1) / j.write
 	default:
-		// One of a trial's syncs is that at its end.
+		// One of a trial's syncs is the final one.
 		j.end = true
 		if j.moves.Syncs > 1 {
 			j.every = j.writesOfSync()
@@ -74,8 +74,8 @@ func newFioJob(s sheet, r figure.Row, why string) fioJob {
 	return j
 }
 
-// bytesOfWrite returns how much one write(2) wrote: a record, a full buffer, or, where
-// time or a group's sync flushed, the average in whole records.
+// bytesOfWrite returns the size of a write(2): a record, a full buffer, or the average in whole records
+// if a period or a group's sync flushed.
 func (j fioJob) bytesOfWrite() int64 {
 	record, buffer := j.Cell.RecordBytes, int64(cmp.Or(j.Cell.Policy.FlushBytes, j.Cell.Policy.Buffer))
 	if buffer < record {
@@ -100,7 +100,7 @@ func (j fioJob) writesOfSync() int64 {
 	return max(1, int64(math.Round(float64(j.moves.Flushes/j.moves.Syncs))))
 }
 
-// fioWidth is how wide the comments are.
+// fioWidth is the width of the comments.
 const fioWidth = 100
 
 func (j fioJob) text() string {
@@ -140,7 +140,7 @@ func (j fioJob) measured() string {
 }
 
 func (j fioJob) options() []string {
-	writes := math.Ceil(float64(j.moves.Size) / float64(j.write)) // whole ones: fio would leave out a part of one
+	writes := math.Ceil(float64(j.moves.Size) / float64(j.write)) // round up: fio would leave out an incomplete write
 	list := []string{
 		"directory=" + j.name, "filename=" + j.name + ".tmp", "unlink=1",
 		"ioengine=sync", "rw=write", fmt.Sprintf("bs=%d", j.write), fmt.Sprintf("size=%d", j.write*max(1, int64(writes))), "numjobs=1",
@@ -158,7 +158,7 @@ func (j fioJob) options() []string {
 	return list
 }
 
-// left lists what the job leaves out.
+// left lists the properties that the job leaves out.
 func (j fioJob) left() []string {
 	list := append(j.leftOfMemory(), j.leftOfSync()...)
 	latency := fmt.Sprintf("latency: a Write's is p50 %s, p99 %s", duration(j.Latency.P50), duration(j.Latency.P99))
@@ -183,7 +183,7 @@ func (j fioJob) left() []string {
 	return append(list, fmt.Sprintf("clock: ours runs from the first Write to the return of the last (%s a trial), less what measuring takes, and a sync at the end is not in it; fio's runs to the last write or sync, in whole milliseconds; give a larger size where that is too coarse", nanoseconds(float64(cmp.Or(j.Stages.Write, j.Elapsed)))))
 }
 
-// leftOfMemory is about what happens before a write(2).
+// leftOfMemory lists the differences before a write(2).
 func (j fioJob) leftOfMemory() (list []string) {
 	p, n := j.Cell.Policy, j.Cell.Writers
 	if int64(p.Buffer) >= j.Cell.RecordBytes {
@@ -202,7 +202,7 @@ func (j fioJob) leftOfMemory() (list []string) {
 	return list
 }
 
-// leftOfSync is about when and how bytes are made durable.
+// leftOfSync lists the differences in when and how bytes become durable.
 func (j fioJob) leftOfSync() (list []string) {
 	p := j.Cell.Policy
 	if p.Sync.Mode == holdfast.SyncGroup && j.Cell.Writers > 1 {
@@ -232,7 +232,7 @@ func (j fioJob) leftOfSync() (list []string) {
 	return list
 }
 
-// span is count for both ends of an interval.
+// span writes both ends of an interval as counts.
 func span(low, high float64) string {
 	if math.IsNaN(low) || math.IsNaN(high) {
 		return none

@@ -17,8 +17,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
 )
 
-// lone returns a run of one cell. Its Writer counted so many flushes and syncs in each
-// trial.
+// lone returns a run of one cell, whose Writer counted the given flushes and syncs in each trial.
 func lone(t *testing.T, c result.Cell, policy string, flushes, syncs int64) result.Run {
 	t.Helper()
 	run := planted(t, 10)
@@ -75,8 +74,8 @@ func TestFioJobs(t *testing.T) {
 	}
 }
 
-// TestFioJobSaysWhatFioDoes wants the system calls of the cell, not only its
-// bytes: how long a write is and how many of them a sync covers.
+// TestFioJobSaysWhatFioDoes checks the job's system calls, not only its bytes: the length of a write
+// and the number of writes for a sync.
 func TestFioJobSaysWhatFioDoes(t *testing.T) {
 	check := func(policy string, flushes, syncs int64, want string) {
 		t.Helper()
@@ -145,8 +144,8 @@ func TestFioTakesTheJobs(t *testing.T) {
 	}
 }
 
-// TestFioJobIsSafe does what the job's comments say: without the new directory
-// nothing is run, and with it nothing is left.
+// TestFioJobIsSafe follows the job's comments: without the new directory nothing is run, and with it
+// nothing is left.
 func TestFioJobIsSafe(t *testing.T) {
 	dir, job := t.TempDir(), fioJob(t, fioRuns(t)["close"])
 	if out, err := runFio(t, dir, job); err == nil {

@@ -39,12 +39,12 @@ func unfolded(t study.Table, most int) (w table.Writer, shown string, ok bool) {
 	w = tableText(t)
 	for _, narrower := range []func(){
 		func() {},
-		func() { // one space between columns
+		func() { // a gap of one space between columns
 			style := *w.Style()
 			style.Box.PaddingRight = " "
 			w.SetStyle(style)
 		},
-		func() { // heads, but for the first, broken at spaces to the width of their columns
+		func() { // heads except the first, broken at spaces to the width of their columns
 			heads := slices.Clone(t.Head)
 			for i := range heads[1:] {
 				heads[i+1] = strings.TrimSuffix(wrap(heads[i+1], columnWidth(t, i+1), ""), "\n")
@@ -72,8 +72,8 @@ func columnWidth(t study.Table, column int) int {
 	return width
 }
 
-// listed renders a table as a list: the first cell of a row, and below it the others behind their heads.
-// Columns of prose would be too narrow on a narrow terminal.
+// listed renders a table as a list: the first cell of a row, and below it the other cells behind their
+// heads. It is for columns of prose that are too narrow on a narrow terminal.
 func listed(t study.Table, width int) string {
 	var b strings.Builder
 	for _, row := range t.Rows {
@@ -89,7 +89,7 @@ func listed(t study.Table, width int) string {
 // fits or nothing is left to break. On a narrow terminal it breaks figures with their intervals too.
 // It reports whether the table fits.
 func folded(w table.Writer, t study.Table, most int) (shown string, ok bool) {
-	least := min(24, most/4) // columns of a cell that is broken
+	least := min(24, most/4) // least width of a column that is broken
 	widths := map[int]int{}
 	for i := range t.Head {
 		if width := columnWidth(t, i); width > least && (most < lineWidth || slices.Contains(textColumns(t), i)) {
@@ -123,7 +123,7 @@ func folded(w table.Writer, t study.Table, most int) (shown string, ok bool) {
 }
 
 // lastToFit returns the column at which to split a table: the columns before it fit, and
-// at least two follow if there are so many. It returns 0 if the table can't be split.
+// at least two follow if the table has enough. It returns 0 if the table can't be split.
 func lastToFit(t study.Table, width int) int {
 	least := keysOf(t) + 1
 	for n := len(t.Head) - 2; n >= least; n-- {
@@ -138,7 +138,7 @@ func lastToFit(t study.Table, width int) int {
 	return 0
 }
 
-// keysOf returns how many of the first columns distinguish the rows, one or two.
+// keysOf returns the number of leading columns that distinguish the rows: one or two.
 func keysOf(t study.Table) int {
 	seen := map[string]bool{}
 	for _, row := range t.Rows {
@@ -150,8 +150,8 @@ func keysOf(t study.Table) int {
 	return 1
 }
 
-// splitAt returns two tables: the columns before one; and the keys, that one and those
-// after it.
+// splitAt returns two tables: the columns before a column; and the key columns followed by that column
+// and the rest.
 func splitAt(t study.Table, column int) (left, right study.Table) {
 	left, right = t, t
 	left.Apart, right.Apart = 0, 0

@@ -15,8 +15,8 @@ import (
 )
 
 // configuration returns the lines "key: value" by which benchstat distinguishes
-// machines. What differs between runs of the same thing, such as the seed, is no
-// key: benchstat would not compare the two.
+// machines. A property that differs between runs of the same thing, such as the seed, is no key:
+// benchstat would not compare the two runs.
 func configuration(h result.Header) string {
 	system := machine.Get(h.Machine, "operating system").Value
 	goos, goarch, _ := strings.Cut(system, "/")
@@ -40,9 +40,9 @@ func configuration(h result.Header) string {
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// writeBenchmark writes the Go benchmark format. Each trial in a whole round has a line. Each cell
-// has one with the percentiles of all its trials together. As in the tables, which have the same
-// percentiles, it leaves out the cell that repeats another and the one that writes nothing.
+// writeBenchmark writes the Go benchmark format. Each trial in a complete round has a line. Each cell
+// has a line with the percentiles of all its trials together, the same as in the tables. Twins and
+// empty cells are left out.
 func writeBenchmark(w io.Writer, run result.Run) error {
 	figures, err := figure.Of(run)
 	if err != nil {
@@ -70,8 +70,8 @@ func writeBenchmark(w io.Writer, run result.Run) error {
 			name += fmt.Sprintf("-%d", cpus)
 		}
 		trials := figures.Rounded(c.Name)
-		// User and system time together are exact however short a trial is. Benchstat takes a unit with a zero
-		// apart, as where a system counts in ticks alone.
+		// The sum of user and system time is exact for a trial of any length. Benchstat treats a unit with
+		// zero values separately, which occur where a system counts only ticks.
 		hasCPU := !slices.ContainsFunc(trials, func(t *result.Trial) bool { return t.CPU() <= 0 })
 		for _, t := range trials {
 			fmt.Fprintf(&b, "%s\t%d%s\n", name, t.Records, benchmarkValues(t, figure.LoadOf(c).Costs([]*result.Trial{t})[0], hasCPU))
@@ -120,7 +120,7 @@ func benchmarkValues(t *result.Trial, cost float64, hasCPU bool) string {
 	return text
 }
 
-// benchNumber writes a value with the digits that go test -bench has and a few more: what is behind them is noise.
+// benchNumber writes a value with a few digits more than go test -bench: further digits are noise.
 func benchNumber(x float64) string {
 	const digits = 6
 	if math.Abs(x) >= 1e6 {

@@ -17,16 +17,16 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
 )
 
-// More is what a page can have besides a run.
+// More is optional content of a page besides the run.
 type More struct {
-	Need    advise.Need    // empty: none was stated; only of a run of policies on one file system
-	Results []page.Results // that are put inside
-	// Sections stand before how it was measured, such as what was proven.
+	Need    advise.Need    // empty: none was stated; only for a run of policies on one file system
+	Results []page.Results // results to be put inside
+	// Sections stand before the section on method, such as the results of prove.
 	Sections []page.Section
 }
 
 // HTML writes one page that needs no other file, or returns [figure.ErrNoRound] and writes
-// nothing. It has only texts that are made by the same functions as those of the terminal's table.
+// nothing. Its texts are made by the same functions as the texts of the terminal's table.
 func HTML(w io.Writer, studies study.List, run result.Run, more More) error {
 	var p page.Page
 	if len(run.FileSystems()) > 0 {
@@ -82,7 +82,7 @@ func (s sheet) page(more More) (page.Page, error) {
 	p.Sections = append(p.Sections, need.terms()...)
 	pictures := page.Section{Title: "In detail", Columns: true}
 	for _, of := range append(s.speed(), s.pictures()...) {
-		for i, c := range of.Charts { // the titles are of loads, and the first of them may stand for those behind it
+		for i, c := range of.Charts { // titles name loads, and the first may stand for all charts that follow
 			switch {
 			case c.Title != "":
 				c.Title = of.Title + ": " + c.Title
@@ -112,7 +112,7 @@ func (s sheet) page(more More) (page.Page, error) {
 	return p, nil
 }
 
-// answer returns the advice in two sentences.
+// answer returns the advice in sentences.
 func (s sheet) answer() []string {
 	if why := advise.Missing(s.Groups); why != "" {
 		return []string{strings.ToUpper(why[:1]) + why[1:] + "."}
@@ -126,10 +126,13 @@ func (s sheet) answer() []string {
 		loses += "; " + a.Nothing
 	}
 	it := "it " // costs, or is the fastest
-	if strings.HasPrefix(a.Costs, "no ") {
+	if strings.HasPrefix(a.Costs, "no ") || strings.HasPrefix(a.Costs, "what ") {
 		it = ""
 	}
 	sentences := []string{fmt.Sprintf("use %v%s: %s%s.", a.Policy, s.guess(), it, a.Costs), loses + "."}
+	if a.Rule != "" {
+		sentences = append(sentences, a.Rule+".")
+	}
 	for i, text := range sentences {
 		text = s.policiesAsCode(text)
 		sentences[i] = strings.ToUpper(text[:1]) + text[1:]
@@ -149,7 +152,7 @@ func (sheet) policiesAsCode(sentence string) string {
 	return strings.Join(words, " ")
 }
 
-// said is a sentence that begins a section, if there is one.
+// said is a sentence at the beginning of a section, or nothing.
 func (sheet) said(sentence string) []string {
 	if sentence == "" {
 		return nil
@@ -157,7 +160,7 @@ func (sheet) said(sentence string) []string {
 	return []string{sentence + "."}
 }
 
-// speed shows the records a second.
+// speed draws the records a second.
 func (s sheet) speed() []page.Section {
 	charts := s.charts()
 	if len(charts) == 0 {
@@ -192,7 +195,7 @@ func (s sheet) losses() []page.Section {
 	return []page.Section{section}
 }
 
-// foot is what stands at the end of the page of each run.
+// foot is the end of every run's page.
 func (s sheet) foot(notes, method []string) []page.Section {
 	sections := []page.Section{{Title: howToRead, Notes: notes}}
 	if doubts := s.doubts(); len(doubts) > 0 {
@@ -237,7 +240,7 @@ func (s sheet) runFacts() []machine.Fact {
 	return append(facts, machine.Fact{Name: "to repeat it", Value: "holdfast bench --from results.jsonl, of the results that this page was made from"})
 }
 
-// groupPage shows the figures of a load: what is compared, and where the time goes.
+// groupPage shows the figures of a load: the compared costs, and the stages that the time is spent in.
 func (s sheet) groupPage(g figure.Group) page.Section {
 	table := func(columns []column, rows []figure.Row) page.Table {
 		t := page.Table{Head: heads(columns, inPage)}
@@ -307,7 +310,7 @@ func (s sheet) writers() (series []chart.Series) {
 	return series
 }
 
-// tick is count without zeros behind the point.
+// tick is count without trailing zeros.
 func tick(x float64) string {
 	text := count(x)
 	unit := unitOf(text)
@@ -315,7 +318,7 @@ func tick(x float64) string {
 	return strings.TrimSuffix(strings.TrimSuffix(number, ".00"), ".0") + unit
 }
 
-// method says how it was measured.
+// method describes the measurement.
 func (s sheet) method() []string {
 	return append(s.trialMethod(),
 		"Not in the clock: making the records, a garbage collection before the trial, reading the whole file back and checking every byte, removing it, and letting the file system settle. A time counts only if every record of every writer was in the file once, whole and in order.",
@@ -328,8 +331,8 @@ func (s sheet) method() []string {
 	)
 }
 
-// trialMethod says what a trial does. It depends on the loads whether records are due at
-// a rate, whether there is a file before, and when a trial ends.
+// trialMethod describes a trial. The loads decide whether records are due at a rate, whether there is a
+// file before, and when a trial ends.
 func (s sheet) trialMethod() []string {
 	lines := []string{"A trial makes a new file, lets the writers append all their records as fast as Write returns, and then calls Flush, Sync (where the policy syncs by time or at close) and Close. The clock runs from the start of the first to the end of the last of these, and is the monotonic one."}
 	if s.anyGroup(func(l figure.Load) bool { return l.Cache != "" && l.Cache != result.NewFile }) {

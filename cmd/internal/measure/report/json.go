@@ -28,17 +28,17 @@ type adviceDocument struct {
 	Rule     string          `json:"rule,omitempty"`
 }
 
-// A lossDocument is what a crash takes at worst, in words.
+// A lossDocument is the largest loss at a crash, in words.
 type lossDocument struct {
 	Policy  holdfast.Policy `json:"policy"`
 	Process string          `json:"lost_when_process_dies"`
 	Power   string          `json:"lost_when_machine_dies"`
 }
 
-// figuresVersion is the version of the document's form; it grows when a reader of
-// an older one would misread a newer document.
+// figuresVersion is the version of the document's form. It increases when a reader of older documents
+// would misread a new one.
 //
-// Version 2: a cost is that of writing alone, and net.
+// Version 2: a cost is the net time of writing alone.
 const figuresVersion = 2
 
 // encode writes a document with indentation, so that people can read it too.

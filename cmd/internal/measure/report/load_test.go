@@ -10,7 +10,7 @@ import (
 )
 
 // TestReportSaysWhatTheTrialsDo plants each kind of load: the method, the notes
-// and the titles must be those of the load.
+// and the titles must describe that load.
 func TestReportSaysWhatTheTrialsDo(t *testing.T) {
 	check := func(change func(*result.Cell), want ...string) {
 		t.Helper()
@@ -35,7 +35,7 @@ func TestReportSaysWhatTheTrialsDo(t *testing.T) {
 	check(func(*result.Cell) {}, "service times of writers that go on at once (a closed loop)")
 }
 
-// TestHarnessIsShown makes a cell the empty one, and tells where there is none.
+// TestHarnessIsShown turns a cell into an empty one. Without an empty cell the notes say so.
 func TestHarnessIsShown(t *testing.T) {
 	run := planted(t, 10)
 	run.Header.Cells[7].Empty = true

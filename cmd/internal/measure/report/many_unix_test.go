@@ -16,7 +16,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
-// many is a run of so many cells in whole rounds: a load has 98 policies, a twin and an empty cell.
+// many is a run with the given number of cells and complete rounds: a load has 98 policies, a twin and
+// an empty cell.
 func many(t testing.TB, cells, rounds int) result.Run {
 	t.Helper()
 	const load = 100
@@ -45,13 +46,13 @@ func many(t testing.TB, cells, rounds int) result.Run {
 }
 
 // TestWorkGrowsWithTheCells: eight times the cells take some eight times the work, and not 64 times. It compares CPU
-// times of this process, which other processes move little.
+// times of this process, on which other processes have little effect.
 func TestWorkGrowsWithTheCells(t *testing.T) {
 	isolate.Once(t)
 	took := func(cells int) float64 {
 		run := many(t, cells, 4)
 		for i := range run.Trials {
-			run.Trials[i].Latency = result.Latency{} // decoding them is most of the work, and grows with the trials alone
+			run.Trials[i].Latency = result.Latency{} // decoding histograms is most of the work, and grows with the trials alone
 		}
 		before := userTime(t)
 		if err := report.HTML(io.Discard, nil, run, report.More{}); err != nil {

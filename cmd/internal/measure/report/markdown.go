@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/figure"
 )
 
-// doubtLines returns all doubts, marked as doubts.
+// doubtLines returns all warnings, marked as doubts.
 func (s sheet) doubtLines() []string {
 	lines := s.doubts()
 	for i := range lines {
@@ -40,7 +40,8 @@ func groupMarkdown(g figure.Group) string {
 	return t.RenderMarkdown()
 }
 
-// rightAligned returns n columns with figures, except for those of text.
+// rightAligned returns n columns of figures, which are right-aligned; the columns in texts are
+// left-aligned.
 func rightAligned(n int, texts ...int) []table.ColumnConfig {
 	columns := make([]table.ColumnConfig, n)
 	for i := range columns {

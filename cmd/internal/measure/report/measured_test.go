@@ -12,8 +12,8 @@ import (
 
 const measured = "../../../../docs/measured"
 
-// TestMeasuredPageShowsItsData makes the second half of docs/measured/README.md anew from the CSV files
-// beside it. In these a comment is the study and its conditions, what was learnt, or the title of the table
+// TestMeasuredPageShowsItsData renders the second half of docs/measured/README.md from the CSV files beside
+// it. A comment in these files is the study and its conditions, its result, or the title of the table
 // below; "# shown 1,3: title" puts these columns of the table on the page.
 func TestMeasuredPageShowsItsData(t *testing.T) {
 	const begin, end = "<!-- measured:begin -->\n", "<!-- measured:end -->"
@@ -64,7 +64,8 @@ func TestMeasuredPageShowsItsData(t *testing.T) {
 	}
 }
 
-// shownTable returns rows as Markdown. columns are counted from 1 and separated by commas; none is all.
+// shownTable returns rows as Markdown. columns are numbers from 1, separated by commas; an empty text
+// means all columns.
 func shownTable(t *testing.T, rows [][]string, columns string) string {
 	t.Helper()
 	var out strings.Builder

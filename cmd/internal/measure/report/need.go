@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/page"
 )
 
-// needs are how a need was judged, a load each; nil: none was stated.
+// needs are the recommendations for a need, one for each load; nil: no need was stated.
 type needs []advise.Recommendation
 
 // page says whether a policy meets the need.
@@ -46,7 +46,7 @@ func (all needs) terms() []page.Section {
 }
 
 // costs returns the largest cost at which full speed reaches the needed rate. If the cheapest
-// writes x times that rate, it is x times its cost.
+// policy writes x times that rate, the largest cost is x times the cheapest one's.
 func (all needs) costs(g figure.Group) (lines []chart.Limit) {
 	for _, one := range all {
 		needed := one.Need.Records(g.RecordBytes)
@@ -63,8 +63,8 @@ func (all needs) costs(g figure.Group) (lines []chart.Limit) {
 	return lines
 }
 
-// limit returns what is written above a row where the policies begin, or cease, to promise the needed
-// loss. They may do so several times: a size stands above a time, and only the time may be within the need.
+// limit returns the text of the line above row i if policies begin there, or cease, to promise the needed
+// loss. This may occur several times: a size stands above a time, and only the time may be within the need.
 func (all needs) limit(i int, policies []figure.Priced) string {
 	for _, one := range all {
 		term, ok := one.Need.Term(advise.Loss)

@@ -35,8 +35,8 @@ func duration(d time.Duration) string {
 	return nanoseconds(float64(d))
 }
 
-// percentile writes a percentile of the time of a Write. A time that is not longer than that
-// of a Write that does nothing is the clock's.
+// percentile writes a percentile of the time of a Write. If it is no longer than a Write that does
+// nothing, it writes < and the time of such a Write.
 func percentile(r figure.Row, d time.Duration) string {
 	if d > 0 && d <= r.Clock {
 		return "<" + duration(r.Clock)
@@ -44,7 +44,7 @@ func percentile(r figure.Row, d time.Duration) string {
 	return duration(d)
 }
 
-// notes say how to read the tables, and what is doubtful about them.
+// notes explain how to read the tables, and list the doubts about them.
 func (s sheet) notes() []string {
 	notes := []string{
 		"to write: from the first Write to the return of the last, for a record; cost: that against the fastest, round by round, with its 95 % interval; a table's verdicts hold together with 95 %. " +
@@ -91,7 +91,7 @@ func (s sheet) notes() []string {
 	return notes
 }
 
-// boundText says that the cost of a long period was measured at a shorter one.
+// boundText explains that the cost of a long period was measured with a shorter one.
 func (s sheet) boundText() string {
 	for _, g := range s.Groups {
 		for _, r := range g.Rows {
@@ -103,7 +103,8 @@ func (s sheet) boundText() string {
 	return ""
 }
 
-// longerText says where the policies whose period was not reached have it.
+// longerText names the trials in which a period was reached that these trials did not reach: the long
+// ones.
 func (s sheet) longerText() string {
 	if s.anyGroup(func(l figure.Load) bool { return l.Paced }) {
 		return "; the long trials do"
@@ -111,8 +112,7 @@ func (s sheet) longerText() string {
 	return "; a longer --time has long trials that do"
 }
 
-// cacheNotes say what was in the page cache before the trials of each load that
-// begins with a file.
+// cacheNotes describe the page cache before the trials of each load that begins with a file.
 func (s sheet) cacheNotes() []string {
 	var notes []string
 	for _, g := range s.Groups {
@@ -139,9 +139,9 @@ func (s sheet) anyGroup(is func(figure.Load) bool) bool {
 	return slices.ContainsFunc(s.Groups, func(g figure.Group) bool { return is(g.Load) })
 }
 
-// someDoubts returns one doubt of each kind, for a place that has no room for all.
+// someDoubts returns one doubt of each kind, for a place without room for all.
 func (s sheet) someDoubts() []string {
-	const mostDoubts = 5 // on a terminal; the page has all
+	const mostDoubts = 5 // on a terminal; the page lists all
 	var lines []string
 	first, more := map[string]int{}, map[string]int{}
 	for _, w := range s.Warnings {

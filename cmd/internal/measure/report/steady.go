@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/figure"
 )
 
-// steadyColumns show how the throughput of a group's long trials became steady. Their rows have
-// a steadiness.
+// steadyColumns show how the throughput of a group's long trials became steady. Every row of the table
+// has a Steadiness.
 func steadyColumns() []column {
 	return []column{
 		policyColumn,
@@ -26,7 +26,7 @@ func steadyColumns() []column {
 	}
 }
 
-// steadied are the rows that have a steadiness.
+// steadied are the rows whose trials were long enough to become steady.
 func steadied(g figure.Group) (rows []figure.Row) {
 	for _, r := range g.Rows {
 		if r.Steadiness != nil {

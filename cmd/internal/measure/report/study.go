@@ -12,20 +12,21 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
 )
 
-// A studied sheet is a run of a study: what was published, and what the study makes
-// of the run.
+// A studied sheet is a run of a study: the published figures, and the study's own tables and picture of
+// the run.
 type studied struct {
 	sheet
 	study.Shown
 	of study.Study
 }
 
-// studied returns the sheet of a study's run; ok is false for a sweep's.
+// studied returns the sheet of a study's run; ok is false for a run of a sweep.
 func (s sheet) studied() (studied, bool) {
 	return s.studiedBy(func() study.Evidence { return study.EvidenceOf(s.Run) })
 }
 
-// studiedBy is studied with the evidence of the run or of a part of it, which a sweep is not asked for.
+// studiedBy is studied with the evidence of the run or of a part of it. It does not call evidence for a
+// sweep.
 func (s sheet) studiedBy(evidence func() study.Evidence) (studied, bool) {
 	of, ok := s.studies.Find(s.Run.Header.Study)
 	if !ok || of.Show == nil {
@@ -34,20 +35,20 @@ func (s sheet) studiedBy(evidence func() study.Evidence) (studied, bool) {
 	return studied{sheet: s, Shown: of.Show(evidence()), of: of}, true
 }
 
-// tables returns all that have a row; the published ones come first.
+// tables returns all tables that have a row, published ones first.
 func (s studied) tables() []study.Table { return withRows(slices.Concat(s.of.Published, s.Tables)) }
 
 func withRows(tables []study.Table) []study.Table {
 	return slices.DeleteFunc(slices.Clone(tables), func(t study.Table) bool { return len(t.Rows) == 0 })
 }
 
-// readStudy says how to read the tables of a study.
+// readStudy explains how to read the tables of a study.
 const readStudy = "figures are medians of the rounds with their 95 % intervals, ratios are of the same rounds; what was published is given as it was printed"
 
-// notes say how to read the tables, and what is not in them.
+// notes explain how to read the tables, and list the missing parts.
 func (s studied) notes() []string { return append([]string{readStudy}, s.ownNotes()...) }
 
-// ownNotes are of this run alone.
+// ownNotes are the notes that concern this run alone.
 func (s studied) ownNotes() []string {
 	notes := []string{"noise: " + s.noise()}
 	for _, m := range study.MissingByReason(s.Run.Header.Missing) {
@@ -59,7 +60,7 @@ func (s studied) ownNotes() []string {
 	return notes
 }
 
-// text writes the tables, the picture and what was learnt.
+// text writes the tables, the picture and the study's result.
 func (s studied) text(b *strings.Builder) {
 	s.textHead(b)
 	shownText(b, s.tables(), s.Picture, s.width())
@@ -72,10 +73,10 @@ func (s studied) text(b *strings.Builder) {
 	}
 }
 
-// brief writes what was learnt, then as many whole tables as there is room for. The first table of
+// brief writes the study's result, then as many whole tables as there is room for. The first table of
 // this machine comes first, then the published ones, then the others in their order.
 func (s studied) brief(b *strings.Builder) {
-	const most, mostDoubts = 30, 3 // lines in all, and of doubts
+	const most, mostDoubts = 30, 3 // lines and doubts
 	lines := func(text string) int { return strings.Count(text, "\n") }
 	s.textHead(b)
 	if s.Learnt != "" {
@@ -87,7 +88,7 @@ func (s studied) brief(b *strings.Builder) {
 			foot.WriteString(text)
 		}
 	}
-	const ending = 3 // the line between, and that on what is left out
+	const ending = 3 // the empty line between, and the line about the parts left out
 	room := most - lines(b.String()) - lines(foot.String()) - ending
 	published, own := withRows(s.of.Published), withRows(s.Tables)
 	all := slices.Concat(published, own)
@@ -98,14 +99,15 @@ func (s studied) brief(b *strings.Builder) {
 		shownText(&b, []study.Table{t}, nil, s.width())
 		return b.String()
 	}
-	var order []int // in which they get room
+	var order []int // in which tables get room
 	for i := range all {
 		order = append(order, i)
 	}
 	if len(own) > 0 {
 		order = slices.Insert(slices.Delete(order, len(published), len(published)+1), 0, len(published))
 	}
-	// The first two, of this machine and published, are cut: each has half of the room, or what the other leaves.
+	// The first table of this machine and the first published one are cut: each has half of the room, or the room
+	// that the other leaves.
 	reserve := 0
 	if len(published) > 0 && len(own) > 0 {
 		reserve = min(lines(textOf(published[0])), room/2)
@@ -155,10 +157,10 @@ func shownText(b *strings.Builder, tables []study.Table, picture *chart.Dots, wi
 	}
 }
 
-// learnt returns the sentence, with a caution where the rounds are too few for a proof.
+// learnt returns the study's result, with a caution if the rounds are too few for a proof.
 func (s studied) learnt() string { return s.guarded(s.Learnt) }
 
-// guarded returns a sentence that was learnt, with a caution where the rounds are too few.
+// guarded returns a result, with a caution if the rounds are too few for a proof.
 func (s sheet) guarded(learnt string) string {
 	if learnt != "" && s.Rounds < 10 {
 		return fmt.Sprintf("(from %s, a guess) %s", plural(s.Rounds, "round"), learnt)
@@ -169,7 +171,7 @@ func (s sheet) guarded(learnt string) string {
 const notRun = "not run: "
 
 // withReasonsApart moves the reasons why something was not run from the cells to the
-// notes, each once. In a cell they would make its column too wide.
+// notes, each once. In a cell they would make the column too wide.
 func withReasonsApart(t study.Table) study.Table {
 	t.Notes, t.Rows = slices.Clone(t.Notes), slices.Clone(t.Rows)
 	for i, row := range t.Rows {
@@ -187,7 +189,7 @@ func withReasonsApart(t study.Table) study.Table {
 	return t
 }
 
-// tableTitle returns the title, with the source of published figures.
+// tableTitle returns the title, with the source if the figures are published ones.
 func tableTitle(t study.Table) string {
 	if t.Source == "" {
 		return t.Title
@@ -195,8 +197,7 @@ func tableTitle(t study.Table) string {
 	return fmt.Sprintf("%s (published: %s)", t.Title, t.Source)
 }
 
-// tableText returns a table. Its first column is aligned to the left, as are all others
-// that have text.
+// tableText returns a table. Its first column and all other columns with text are left-aligned.
 func tableText(t study.Table) table.Writer {
 	return filled(newTable(rightAligned(len(t.Head), textColumns(t)...)...), t)
 }
@@ -209,7 +210,7 @@ func filled(w table.Writer, t study.Table) table.Writer {
 	return w
 }
 
-// textColumns returns the first column and each that has a cell that begins with a letter.
+// textColumns returns the first column and each column with a cell that begins with a letter.
 func textColumns(t study.Table) []int {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ("
 	columns := []int{0}
@@ -222,7 +223,7 @@ func textColumns(t study.Table) []int {
 	return columns
 }
 
-// markdown writes the same as text.
+// markdown writes the content of text as Markdown.
 func (s studied) markdown(b *strings.Builder) {
 	tablesMarkdown(b, "####", s.tables())
 	b.WriteString("\n")
@@ -274,7 +275,7 @@ func pageTables(tables []study.Table) (all []page.Section) {
 	return all
 }
 
-// studyMethod says how the arms of a study are measured.
+// studyMethod describes how the arms of a study are measured.
 func studyMethod() []string {
 	return []string{
 		"Every round runs every arm once, in a new order drawn from the seed. A warm-up round comes first; it counts the system calls, which would slow a timed trial down, and is in no other figure.",

@@ -19,8 +19,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
-// plantedStudy is a run of the study lines in which only the two published modes
-// were run: 280 ms without a buffer and 14 with it, about.
+// plantedStudy is a run of the study lines with only the two published modes: about 280 ms without a
+// buffer and 14 with it.
 func plantedStudy(t *testing.T, rounds int) result.Run {
 	t.Helper()
 	run := planted(t, rounds)
@@ -86,7 +86,7 @@ func TestStudyFitsItsForms(t *testing.T) {
 	}
 }
 
-// TestStudyGuessesFromFewRounds: the sentence says so, and only where there is one.
+// TestStudyGuessesFromFewRounds: the sentence on the result says so, if there is one.
 func TestStudyGuessesFromFewRounds(t *testing.T) {
 	check := func(rounds int, want string) {
 		t.Helper()
@@ -111,7 +111,7 @@ func TestStudyGuessesFromFewRounds(t *testing.T) {
 	}
 }
 
-// TestStudySaysWhatWasNotRun: each reason once, whatever it says.
+// TestStudySaysWhatWasNotRun: each reason appears once, whatever its text.
 func TestStudySaysWhatWasNotRun(t *testing.T) {
 	run := plantedStudy(t, 10)
 	run.Header.Missing[1].Why = "a|b *c* <d>"
@@ -128,7 +128,7 @@ func TestStudySaysWhatWasNotRun(t *testing.T) {
 	}
 }
 
-// TestStudyTablesKeepTheirCells: a cell's own | ends no cell of Markdown.
+// TestStudyTablesKeepTheirCells: a | in a text ends no cell of Markdown.
 func TestStudyTablesKeepTheirCells(t *testing.T) {
 	run := plantedStudy(t, 10)
 	run.Header.Missing[1] = result.Missing{Cell: "lines/a|b", Why: "c|d"}
@@ -151,7 +151,7 @@ func TestStudyWithoutARoundIsNone(t *testing.T) {
 	}
 }
 
-// TestStudyLeavesEmptyTablesOut: of the other groups nothing was run.
+// TestStudyLeavesEmptyTablesOut: no arm of the other groups was run.
 func TestStudyLeavesEmptyTablesOut(t *testing.T) {
 	run := plantedStudy(t, 10)
 	for _, form := range []string{text(t, run), markdown(t, run), body(t, run)} {
@@ -161,9 +161,9 @@ func TestStudyLeavesEmptyTablesOut(t *testing.T) {
 	}
 }
 
-// TestStudyPageIsWellFormed reads it as XML, as far as HTML lets.
+// TestStudyPageIsWellFormed parses the page as XML, as far as HTML allows.
 func TestStudyPageIsWellFormed(t *testing.T) {
-	site, _, _ := strings.Cut(page(t, plantedStudy(t, 10)), "<script>") // which is not XML, and the last of the page
+	site, _, _ := strings.Cut(page(t, plantedStudy(t, 10)), "<script>") // the script is no XML, and the last part of the page
 	d := xml.NewDecoder(strings.NewReader(site + "</body></html>"))
 	d.Strict, d.AutoClose, d.Entity = false, xml.HTMLAutoClose, xml.HTMLEntity
 	for depth := 0; ; {
@@ -186,8 +186,7 @@ func TestStudyPageIsWellFormed(t *testing.T) {
 	}
 }
 
-// studied returns a run of a study with ten rounds of wide figures, but for the
-// arms that are missing.
+// studied returns a run of a study with ten rounds of wide figures, without the missing arms.
 func studied(s study.Study, missing map[string]string) result.Run {
 	cells, plan := s.Outline(study.Choice{Preset: study.Default()})
 	run := result.Run{Header: result.Header{SchemaVersion: result.SchemaVersion, Study: s.Name, Question: s.Question, Dir: "/data", Plan: plan}}
@@ -209,8 +208,7 @@ func studied(s study.Study, missing map[string]string) result.Run {
 	return run
 }
 
-// TestStudiesFitATerminal: their tables are to be read without a line breaking, on one
-// file system and on several.
+// TestStudiesFitATerminal: no line of their tables is broken, on one file system and on several.
 func TestStudiesFitATerminal(t *testing.T) {
 	isolate.Once(t)
 	const terminal = 100
@@ -226,8 +224,8 @@ func TestStudiesFitATerminal(t *testing.T) {
 	}
 }
 
-// TestReasonsAreSaidOnce: what was not run for one reason is not repeated for every
-// arm, and makes no column wide.
+// TestReasonsAreSaidOnce: a reason for not running something is not repeated for every arm, and makes
+// no column wide.
 func TestReasonsAreSaidOnce(t *testing.T) {
 	const why = "a reason that is as long as a sentence that names the cause and what to install must be"
 	missing := map[string]string{"write/go_file/warm": why, "write/bufio/warm": why, "write/holdfast_writer/warm": why, "read/bufio/warm": "another"}
@@ -249,8 +247,8 @@ func TestReasonsAreSaidOnce(t *testing.T) {
 	}
 }
 
-// TestStudiesBeginWithTheirAnswer: without --all each has at most 30 lines. They are what was
-// learnt, the first table of this machine, and how to see the rest.
+// TestStudiesBeginWithTheirAnswer: without --all each has at most 30 lines: the result, the first table
+// of this machine, and how to see the rest.
 func TestStudiesBeginWithTheirAnswer(t *testing.T) {
 	isolate.Once(t)
 	for _, s := range lab.Studies() {
@@ -280,7 +278,7 @@ func TestStudiesBeginWithTheirAnswer(t *testing.T) {
 	golden(t, "study-brief.txt", b.String())
 }
 
-// TestStudiesFitNarrowTerminals: no line is wider, but for words and cells that can't be broken.
+// TestStudiesFitNarrowTerminals: no line is wider, except for words and cells that can't be broken.
 func TestStudiesFitNarrowTerminals(t *testing.T) {
 	isolate.Once(t)
 	for _, of := range lab.Studies() {

@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
 )
 
-// Table returns a table for a terminal of so many columns, or with [Markdown] for a pull request.
-// It has no title and no notes.
+// Table returns a table for a terminal of the given columns, or with [Markdown] for a pull request. It
+// has no title and no notes.
 func (f Format) Table(t study.Table, columns int) string {
 	if f != Markdown {
 		return strings.Join(fitted(t, lineColumns(columns)), "\n\n")
@@ -26,7 +26,7 @@ func (f Format) Table(t study.Table, columns int) string {
 	return tableText(t).RenderMarkdown()
 }
 
-// Fact returns a text from a machine or a results file so that it marks nothing in the format.
+// Fact escapes a text from a machine or a results file, so that it is plain text in the format.
 func (f Format) Fact(text string) string {
 	if f == Markdown {
 		return markdownFact(text)

@@ -19,10 +19,10 @@ import (
 // Text writes the run's tables and advice for a terminal of this width, or returns
 // [figure.ErrNoRound] and writes nothing. The tables of a sweep have more columns on a wide
 // terminal, and fewer on a narrow one, down to 60. The lines of a study are at most 100 columns
-// wide, and a narrow terminal has its tables in parts. Unless it is to be whole, it is the answer alone, in
-// some 30 lines.
+// wide, and its tables are split on a narrow terminal. Unless whole is set, Text writes only the answer, in
+// about 30 lines.
 func Text(w io.Writer, studies study.List, run result.Run, width int, whole bool) error {
-	width = max(60, min(160, width)) // beyond, a line is hard to follow
+	width = max(60, min(160, width)) // longer lines are hard to follow
 	if len(run.FileSystems()) > 0 {
 		return severalText(w, studies, run, min(lineWidth, width))
 	}
@@ -63,8 +63,8 @@ func Text(w io.Writer, studies study.List, run result.Run, width int, whole bool
 	return err
 }
 
-// groupText renders a table with no line wider than width, if it can. It leaves columns out, and at
-// last breaks the names of policies behind their commas.
+// groupText renders a table with no line wider than width, if it can. It leaves columns out; if that is
+// not enough, it breaks the names of policies behind their commas.
 func groupText(columns []column, rows []figure.Row, width int) string {
 	for breaks := false; ; {
 		t := newTable(alignment(columns)...)
@@ -144,7 +144,7 @@ func (s sheet) textLosses(b *strings.Builder) {
 // adviceLine returns the advice as a sentence.
 func (s sheet) adviceLine() string { return s.advice.Sentence() + s.guess() }
 
-// guess is a caution where the rounds are too few for a proof.
+// guess is a caution if the rounds are too few for a proof.
 func (s sheet) guess() string {
 	if s.Rounds < s.VerdictRounds() {
 		return fmt.Sprintf(" (a guess from %s)", plural(s.Rounds, "round"))
@@ -152,7 +152,7 @@ func (s sheet) guess() string {
 	return ""
 }
 
-// adviceText returns the advice in lines: four at most, if it can.
+// adviceText returns the advice in lines: four at most, if it can, and then the rule by which it was chosen.
 func (s sheet) adviceText() (lines string) {
 	const under, most = "     ", 4
 	for _, a := range []advise.Advice{s.advice, s.advice.Brief()} {
@@ -162,6 +162,9 @@ func (s sheet) adviceText() (lines string) {
 			break
 		}
 	}
+	if s.advice.Rule != "" {
+		lines += under + strings.TrimLeft(wrap(under+s.advice.Rule, s.columns, under), " ")
+	}
 	return lines
 }
 
@@ -170,10 +173,10 @@ const (
 	indent    = "  "
 )
 
-// width returns how wide the lines of the run may be.
+// width returns the largest width of the run's lines.
 func (s sheet) width() int { return cmp.Or(s.columns, lineWidth) }
 
-// ASCII replaces the other characters of our own texts, each by one that takes as many
+// ASCII replaces the characters of our own texts that are not ASCII, each by one that takes as many
 // columns. It leaves names as they are.
 func ASCII(text string) string {
 	return strings.Map(func(r rune) rune {
@@ -203,15 +206,15 @@ func ASCII(text string) string {
 		case r >= 0x2580 && r <= 0x25ff:
 			return '*'
 		}
-		return r // of a name that the user gave
+		return r // part of a name that the user gave
 	}, text)
 }
 
-// Fold breaks a line at spaces and ends it. It is then at most as wide as the columns and the lines
-// of studies.
+// Fold breaks a line at spaces and ends it with a newline. The result is at most as wide as the
+// terminal and as the lines of studies.
 func Fold(line string, columns int) string { return wrap(line, lineColumns(columns), indent) }
 
-// lineColumns is how wide a line may be on a terminal of so many columns.
+// lineColumns is the largest width of a line on a terminal of the given columns.
 func lineColumns(columns int) int { return max(60, min(lineWidth, columns)) }
 
 // wrap breaks a line at spaces, so that it is at most width wide. A number stays with its

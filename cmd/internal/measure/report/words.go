@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/figure"
 )
 
-// none stands in a cell where there is no figure.
+// none stands in a cell without a figure.
 const none = "-"
 
 // count writes x with three digits: 123, 45.6k, 7.89M.

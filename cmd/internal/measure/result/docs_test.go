@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
 )
 
-// keys returns the keys of a struct as they are in JSON, those of structs in it
-// behind a dot, and [] behind a list.
+// keys returns the JSON keys of a struct. The keys of a nested struct follow a dot, and the keys of a
+// list's elements follow [].
 func keys(t reflect.Type, prefix string) []string {
 	var all []string
 	for i := range t.NumField() {
@@ -44,8 +44,8 @@ func keys(t reflect.Type, prefix string) []string {
 
 var documentedKey = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| ([^|]+) \\| ([^|]+) \\|$")
 
-// TestEveryKeyIsDocumented holds docs/results.md to the structs: each kind of line
-// has a section with a row for each key, with its unit and its meaning.
+// TestEveryKeyIsDocumented compares docs/results.md with the structs: each kind of line has a section
+// with a row for each key, with its unit and its meaning.
 func TestEveryKeyIsDocumented(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "results.md"))
 	if err != nil {

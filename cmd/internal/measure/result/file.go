@@ -27,18 +27,17 @@ const (
 )
 
 // A File is a results file while it is written. Every method writes its complete line
-// to the kernel before it returns, so a killed program leaves all that was measured.
-// After an error the file ends with its last complete line, and the caller may go on
-// writing. It is for one goroutine.
+// to the kernel before it returns, so a killed program leaves every result so far. After an error the
+// file ends with its last complete line, and the caller may go on writing. It is for one goroutine.
 type File struct {
 	file *os.File
-	size int64 // of the whole lines
+	size int64 // of the complete lines
 }
 
 // Create makes the file at path and writes its header. If the file exists it stays as it
 // is, and the error is fs.ErrExist.
 func Create(path string, h Header) (*File, error) {
-	dir, err := os.OpenRoot(filepath.Dir(path)) // an error removes the file here, even if the path then leads elsewhere
+	dir, err := os.OpenRoot(filepath.Dir(path)) // by this handle an error removes the right file, even if the path then leads elsewhere
 	if err != nil {
 		return nil, err
 	}
@@ -60,13 +59,12 @@ func CreateIn(dir *os.Root, name string, h Header) (*File, error) {
 	return file, nil
 }
 
-// ErrChanged reports that a file has another run than before.
+// ErrChanged means that a file holds another run than when it was read.
 var ErrChanged = errors.New("holds another run than when it was read")
 
-// Resume opens the file at path, which has an unfinished run, cuts off a last line
-// that is not complete, and appends r. It returns the run as it was before. It does not
-// change a file that is not one of results, is of another version, or for which same
-// returns false. A nil same accepts every run.
+// Resume opens the file at path, which has an unfinished run, cuts off an incomplete last line, and
+// appends r. It returns the run as it was before. It does not change a file that is no results file, or
+// is of another version, or for which same returns false. A nil same accepts every run.
 //
 // No other process may write to the file meanwhile. As after [Create], it is not synced
 // before Close.
@@ -164,7 +162,7 @@ func Write(w io.Writer, run Run) error {
 	}
 	resumed, controls := run.Resumed, run.Controls
 	for i, t := range run.Trials {
-		// Every process begins with round 0.
+		// Every process starts with a round 0.
 		if i > 0 && t.Round == 0 && t.Position == 1 && len(resumed) > 0 {
 			if err := e.Encode(resumption{kindResume, resumed[0]}); err != nil {
 				return err
@@ -191,7 +189,7 @@ func Write(w io.Writer, run Run) error {
 	return e.Encode(end{kindEnd, *run.End})
 }
 
-// A FormatError reports which line of a results file is wrong, and why.
+// A FormatError names the wrong line of a results file, and the reason.
 type FormatError struct {
 	Line int // from 1
 	Err  error
@@ -206,21 +204,21 @@ var (
 	ErrNoHeader   = errors.New("breaks off within its first line, so nothing was measured yet")
 	ErrNUL        = errors.New("holds NUL bytes, as a power cut or a broken disk leaves them")
 	ErrNewer      = errors.New("was written by a newer holdfast")
-	ErrOlder      = errors.New("was written by an older holdfast") // by Resume alone
+	ErrOlder      = errors.New("was written by an older holdfast") // returned by Resume only
 	ErrTooMany    = errors.New("too many trials for one report")
 )
 
-// MostTrials is how many trials a report holds, of one file or of all files that are compared: README's run has
-// 184. To read 25,000 took 2.8 s of CPU time as that run has them and 8.6 s as open loops have them, with three
-// distributions of 10,000 Writes each, and 0.55 GiB at most (two CPUs, a busy machine).
+// MostTrials is the largest number of trials in a report, of one file or of all files that are compared:
+// README's run has 184. Reading 25,000 trials took 2.8 s of CPU time for a run like README's, and 8.6 s for
+// open loops with three distributions of 10,000 Writes each, and at most 0.55 GiB (two CPUs, a busy machine).
 const MostTrials = 25_000
 
-// Read reads a results file. A last line that is not complete, or a missing end
-// line, is no error: the Run says so. For any other wrong line the error is a
-// *FormatError. It refuses more than MostTrials trials.
+// Read reads a results file. An incomplete last line, or a missing end line, is no error: the Run
+// reports it. For any other wrong line the error is a *FormatError. It refuses more than MostTrials
+// trials.
 //
-// NUL bytes at the end are a line that is not complete. A power cut leaves them in a file
-// that had grown before its bytes were on the disk.
+// NUL bytes at the end are an incomplete line. A power cut leaves them in a file that had grown before
+// its bytes were on the disk.
 func Read(r io.Reader) (Run, error) { return ReadMost(r, MostTrials) }
 
 // ReadMost is Read with a lower limit of trials.
@@ -228,8 +226,8 @@ func ReadMost(r io.Reader, most int) (Run, error) {
 	return (&reader{most: most, cells: map[string]string{}}).read(r)
 }
 
-// ReadTimes is Read for many files, if the times alone are wanted. It does not look into histograms,
-// so a damaged one is no error, and keeps only Service's.
+// ReadTimes is Read for many files, when only the times are needed. It does not decode histograms, so a
+// damaged one is no error, and keeps only Service's.
 func ReadTimes(r io.Reader) (Run, error) {
 	return (&reader{most: MostTrials, timesOnly: true, cells: map[string]string{}}).read(r)
 }
@@ -350,8 +348,8 @@ func (r *Run) takeHeader(line []byte, first bool) error {
 	return nil
 }
 
-// negative finds an integer below zero: nothing that is counted or timed is. It returns its
-// key, or nothing if there is none. What the machine did meanwhile is another's count.
+// negative returns the key of an integer below zero, or an empty text if there is none: no count and no
+// time is negative. It skips the machine's activity, whose counts belong to another package.
 func negative(v reflect.Value) (key string, n int64) {
 	for i := range v.NumField() {
 		f := v.Field(i)
@@ -370,7 +368,7 @@ func negative(v reflect.Value) (key string, n int64) {
 	return "", 0
 }
 
-// takeResumption adds a resumption. The end before it does not count any more.
+// takeResumption adds a resumption, and removes the end that stood before it.
 func (r *Run) takeResumption(line []byte) error {
 	var v Resumption
 	if err := json.Unmarshal(line, &v); err != nil {
@@ -389,7 +387,7 @@ func (r *reader) takeTrial(line []byte) error {
 	if !known {
 		return fmt.Errorf("the cell %q is not in the header", t.Cell)
 	}
-	t.Cell = name // one text in memory
+	t.Cell = name // so that all trials share one string
 	if r.timesOnly {
 		t.Latency.Histogram, t.Replayed = "", nil
 	}
@@ -403,7 +401,7 @@ func (r *reader) takeTrial(line []byte) error {
 	return nil
 }
 
-// check refuses what no trial can have.
+// check refuses values that no trial can have.
 func (t *Trial) check(histograms bool) error {
 	if t.Records <= 0 || t.Elapsed <= 0 {
 		return fmt.Errorf("a trial of %d records in %d ns is none", t.Records, int64(t.Elapsed))

@@ -7,22 +7,22 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/machine"
 )
 
-// A FileSystem is one that a run made for itself, and removed at its end.
+// A FileSystem is a file system that a run made for itself, and removed at its end.
 type FileSystem struct {
 	Name string `json:"name"`       // such as ext4-writeback
-	How  string `json:"how"`        // in words: on what it was made
+	How  string `json:"how"`        // a description of the device under it
 	Size int64  `json:"size_bytes"` // of its image, or the most that it may hold
 
-	// Machine are the facts that differ from those in the header: of the file system, its
-	// mount and its device.
+	// Machine are the facts that differ from the header's: about the file system, its mount and its
+	// device.
 	Machine []machine.Fact `json:"machine"`
 }
 
-// Named returns the name of a cell as it is in a run of several file systems.
+// Named returns the name that a cell has in a run on several file systems.
 func Named(fileSystem, cell string) string { return fileSystem + ": " + cell }
 
-// FileSystems returns those that the run made for itself, in the order of its cells. It
-// returns none for a run on the file system of its directory alone.
+// FileSystems returns the file systems that the run made for itself, in the order of its cells. It is
+// empty for a run on its directory's file system alone.
 func (r Run) FileSystems() (names []string) {
 	for _, c := range r.Header.Cells {
 		if c.FileSystem != "" && !slices.Contains(names, c.FileSystem) {
@@ -41,7 +41,7 @@ func (h Header) Made(fileSystem string) (FileSystem, bool) {
 	return h.FileSystems[i], true
 }
 
-// facts returns the header's facts, replaced by those that the file system has too.
+// facts returns the host's facts, with the file system's own facts in their place.
 func (f FileSystem) facts(host []machine.Fact) []machine.Fact {
 	all := slices.Clone(host)
 	for _, fact := range f.Machine {
@@ -55,16 +55,15 @@ func (f FileSystem) facts(host []machine.Fact) []machine.Fact {
 	return all
 }
 
-// NewFileSystem describes a file system by the facts of the machine in its directory. It
-// keeps those that are not the host's.
+// NewFileSystem describes a file system. Of the facts about its directory it keeps the ones that differ
+// from the host's.
 func NewFileSystem(name, how string, size int64, host, there []machine.Fact) FileSystem {
 	other := slices.DeleteFunc(slices.Clone(there), func(f machine.Fact) bool { return slices.Contains(host, f) })
 	return FileSystem{Name: name, How: how, Size: size, Machine: other}
 }
 
-// On returns the part of the run that was on one of its file systems. The cells have
-// the names of a run on one file system. It has only rounds that are whole in the whole
-// run.
+// On returns the part of the run that was on one of its file systems. Its cells have the names that
+// they have in a run on one file system. It has only the rounds that are complete in the whole run.
 func (r Run) On(fileSystem string) Run {
 	prefix := Named(fileSystem, "")
 	whole := r.wholeRounds()
@@ -95,17 +94,17 @@ func (r Run) On(fileSystem string) Run {
 	return part
 }
 
-// wholeRounds returns the rounds in which every cell that runs in them has its trial.
+// wholeRounds returns the complete rounds: every cell that runs in the round has its trial.
 func (r Run) wholeRounds() map[int]bool {
 	trials := map[int]int{}
-	for i := 0; i < len(r.Trials); { // most are of the round of the one before
+	for i := 0; i < len(r.Trials); { // most trials have the same round as the one before
 		begin := i
 		for i < len(r.Trials) && r.Trials[i].Round == r.Trials[begin].Round {
 			i++
 		}
 		trials[r.Trials[begin].Round] += i - begin
 	}
-	every := map[int]int{} // how many cells run so often
+	every := map[int]int{} // number of cells with this Every
 	for i := range r.Header.Cells {
 		every[r.Header.Cells[i].Every]++
 	}
@@ -121,7 +120,7 @@ func (r Run) wholeRounds() map[int]bool {
 	return whole
 }
 
-// Placed returns the cell as it is in a run of several file systems.
+// Placed returns the cell as part of a run on several file systems.
 func (c Cell) Placed(fileSystem string) Cell {
 	c.Name, c.FileSystem = Named(fileSystem, c.Name), fileSystem
 	if c.Twin != "" {
@@ -133,7 +132,7 @@ func (c Cell) Placed(fileSystem string) Cell {
 	return c
 }
 
-// Placed returns what is missing as it is in a run of several file systems.
+// Placed returns the missing cell as part of a run on several file systems.
 func (m Missing) Placed(fileSystem string) Missing {
 	m.Cell = Named(fileSystem, m.Cell)
 	return m

@@ -35,8 +35,8 @@ func kind(name string) result.FileSystem {
 	return result.FileSystem{Name: name, How: "in an image", Machine: []machine.Fact{{Name: "file system", Value: name}}}
 }
 
-// placed returns a run on one file system as one on several that has this one alone:
-// what [result.Run.On] takes apart.
+// placed turns a run into a run on several file systems, with only this one: the inverse of
+// [result.Run.On].
 func placed(r result.Run, made result.FileSystem) result.Run {
 	cells, missing, trials := r.Header.Cells, r.Header.Missing, r.Trials
 	r.Header.Cells, r.Header.Missing, r.Trials = nil, nil, nil
@@ -55,7 +55,7 @@ func placed(r result.Run, made result.FileSystem) result.Run {
 	return r
 }
 
-// joined is one run on all the file systems of some: the rounds of a number are one round.
+// joined merges runs on several file systems into one: rounds of the same number become one round.
 func joined(runs ...result.Run) result.Run {
 	one := runs[0]
 	h := &one.Header

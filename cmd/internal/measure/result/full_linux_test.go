@@ -13,9 +13,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
-// TestTrialThatDoesNotFitLeavesWholeLines writes a trial to a file that may not grow by
-// as much, at every cut of its line. What could be written of it is taken back, and the
-// next trial is read as if nothing had happened.
+// TestTrialThatDoesNotFitLeavesWholeLines writes a trial to a file whose size limit cuts its line, at
+// every byte. The part that was written is removed again, and the next trial is read as usual.
 func TestTrialThatDoesNotFitLeavesWholeLines(t *testing.T) {
 	isolate.Process(t, func(t *testing.T) {
 		signal.Ignore(unix.SIGXFSZ)

@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/machine"
 )
 
-// fullTrial has every field, each with another value.
+// fullTrial sets every field, each to another value.
 func fullTrial() Trial {
 	var t Trial
 	t.IO, t.SystemCalls, t.Before = new(IO), new(SystemCalls), new(Residency)
@@ -58,7 +58,7 @@ func fullTrial() Trial {
 
 const oneCell = `{"kind":"header","schema_version":3,"cells":[{"name":"a"}]}` + "\n"
 
-// TestEveryFieldOfATrialIsReadAsItWasWritten fills all of them.
+// TestEveryFieldOfATrialIsReadAsItWasWritten: with all fields set.
 func TestEveryFieldOfATrialIsReadAsItWasWritten(t *testing.T) {
 	want := fullTrial()
 	want.Cell = "a"
@@ -72,7 +72,8 @@ func TestEveryFieldOfATrialIsReadAsItWasWritten(t *testing.T) {
 	}
 }
 
-// FuzzTrial reads a line behind a header: what is accepted is written and read again as it was.
+// FuzzTrial reads a line behind a header: an accepted line is written, and read again with the same
+// result.
 func FuzzTrial(f *testing.F) {
 	full := fullTrial()
 	full.Cell = "a"

@@ -2,8 +2,9 @@ package result
 
 import "slices"
 
-// Indexed is a run with an index of its trials by their cells, to ask for many cells. Each takes
-// a time that grows with its own trials, and not with those of the run. The run must not change.
+// Indexed is a run with an index of its trials by cell, for callers that ask for many cells. The time
+// for a cell grows with the cell's own trials, and not with all trials of the run. The run must not
+// change.
 type Indexed struct {
 	Run
 	rounded map[string][]*Trial

@@ -9,7 +9,7 @@ import (
 )
 
 // A Latency is the distribution of the times of single Writes. A percentile is
-// zero, and not in the file, where too few Writes were timed for it.
+// zero, and not in the file, if too few Writes were timed for it.
 type Latency struct {
 	Count int64         `json:"count"`
 	P50   time.Duration `json:"p50_ns,omitempty"`
@@ -23,7 +23,7 @@ type Latency struct {
 	Histogram string `json:"hdr_histogram"`
 }
 
-// The range of the histograms: two digits are 1 %.
+// The range of the histograms. Two digits are a resolution of 1 %.
 const (
 	longestNs = int64(100 * time.Second)
 	digits    = 2
@@ -38,8 +38,8 @@ func Record(h *hdrhistogram.Histogram, d time.Duration) {
 	_ = h.RecordValue(min(max(int64(d), 1), longestNs))
 }
 
-// NewLatency describes h, which is a [NewHistogram]; supports says whether n samples are enough for the
-// p-quantile.
+// NewLatency describes h, which is a [NewHistogram]; supports reports whether n samples are enough for
+// the p-quantile.
 func NewLatency(h *hdrhistogram.Histogram, supports func(n int64, p float64) bool) (Latency, error) {
 	l := Percentiles(h, supports)
 	if l.Count == 0 {
@@ -70,7 +70,7 @@ func Percentiles(h *hdrhistogram.Histogram, supports func(n int64, p float64) bo
 	return l
 }
 
-// histogram decodes the distribution; it returns nil where nothing was timed.
+// histogram decodes the distribution; it returns nil if nothing was timed.
 func (l *Latency) histogram() (*hdrhistogram.Histogram, error) {
 	if l == nil || l.Count == 0 {
 		return nil, nil
@@ -88,7 +88,7 @@ func (l *Latency) Mean() float64 {
 	return h.Mean()
 }
 
-// Longer returns how many of the times were longer than limit, to 1 %, and how many there are.
+// Longer returns the number of times that were longer than limit, to 1 %, and the number of all times.
 func (l *Latency) Longer(limit time.Duration) (longer, all int64, err error) {
 	h, err := l.histogram()
 	if err != nil || h == nil {
@@ -102,8 +102,8 @@ func (l *Latency) Longer(limit time.Duration) (longer, all int64, err error) {
 	return longer, h.TotalCount(), nil
 }
 
-// Pool merges the distributions that of returns for each trial, such as its Latency; nil adds
-// nothing.
+// Pool merges one distribution of each trial: the one that `of` returns, such as its Latency. It skips
+// nil.
 func Pool(trials []*Trial, of func(*Trial) *Latency) (*hdrhistogram.Histogram, error) {
 	all := NewHistogram()
 	for _, t := range trials {
@@ -118,7 +118,7 @@ func Pool(trials []*Trial, of func(*Trial) *Latency) (*hdrhistogram.Histogram, e
 	return all, nil
 }
 
-// MergeLatency describes what Pool merges.
+// MergeLatency describes the result of Pool.
 func MergeLatency(trials []Trial, of func(*Trial) *Latency, supports func(n int64, p float64) bool) (Latency, error) {
 	list := make([]*Trial, len(trials))
 	for i := range trials {

@@ -148,7 +148,7 @@ func TestEveryPrefixIsReadable(t *testing.T) {
 	}
 }
 
-// TestVersionOneIsReadable reads a file that a release of version 1 has written.
+// TestVersionOneIsReadable reads a file that a release with version 1 wrote.
 func TestVersionOneIsReadable(t *testing.T) {
 	text, err := os.ReadFile("testdata/version1.jsonl")
 	if err != nil {
@@ -176,8 +176,8 @@ func TestVersionOneIsReadable(t *testing.T) {
 	}
 }
 
-// TestResumeGoesOnAfterEveryCut cuts a file in many places after its header, and
-// finishes it: what was whole stays, in order.
+// TestResumeGoesOnAfterEveryCut cuts a file at many places after its header, and finishes it: the
+// complete lines stay, in order.
 func TestResumeGoesOnAfterEveryCut(t *testing.T) {
 	run := planted(t)
 	text := write(t, run)
@@ -208,8 +208,7 @@ func TestResumeGoesOnAfterEveryCut(t *testing.T) {
 	}
 }
 
-// TestResumeLeavesABrokenHeaderAlone cuts a file within its first line, up to the
-// line feed itself.
+// TestResumeLeavesABrokenHeaderAlone cuts a file within its first line, the line feed included.
 func TestResumeLeavesABrokenHeaderAlone(t *testing.T) {
 	text := write(t, planted(t))
 	text = text[:strings.Index(text, "\n")]
@@ -227,8 +226,8 @@ func TestResumeLeavesABrokenHeaderAlone(t *testing.T) {
 	}
 }
 
-// TestNULsAtTheEndAreATornLine plants what a power cut leaves of a file that had
-// grown: zeros behind the last bytes that reached the disk.
+// TestNULsAtTheEndAreATornLine plants the file that a power cut leaves if it had grown: zeros behind
+// the last bytes that reached the disk.
 func TestNULsAtTheEndAreATornLine(t *testing.T) {
 	isolate.Once(t)
 	text := write(t, planted(t))
@@ -341,7 +340,7 @@ func TestOnlyWholeRoundsCount(t *testing.T) {
 	check(6, 2)
 }
 
-// TestPacedCellsAreNotInEveryRound: a round is whole with the cells that run in it.
+// TestPacedCellsAreNotInEveryRound: a round is complete with the cells that run in it.
 func TestPacedCellsAreNotInEveryRound(t *testing.T) {
 	run := result.Run{Header: result.Header{Cells: []result.Cell{{Name: "a"}, {Name: "p", Every: 2}}}}
 	for round, cells := range []string{"ap", "ap", "a", "pa", "a", "a"} {
@@ -349,7 +348,7 @@ func TestPacedCellsAreNotInEveryRound(t *testing.T) {
 			run.Trials = append(run.Trials, &result.Trial{Cell: string(c), Round: round})
 		}
 	}
-	if run.Rounds() != 4 || len(run.Rounded("a")) != 4 || len(run.Rounded("p")) != 2 { // the fifth lacks its p
+	if run.Rounds() != 4 || len(run.Rounded("a")) != 4 || len(run.Rounded("p")) != 2 { // the fifth lacks its trial of p
 		t.Errorf("%d rounds, %d trials of a, %d of p", run.Rounds(), len(run.Rounded("a")), len(run.Rounded("p")))
 	}
 }
@@ -445,7 +444,7 @@ func TestWriteIsWhatReadReads(t *testing.T) {
 		if err != nil || !reflect.DeepEqual(got, run) {
 			t.Errorf("%v: %+v, want %+v", err, got, run)
 		}
-		// The second process begins where its round 0 does.
+		// The second process begins at its round 0.
 		lines := strings.Split(text, "\n")
 		at := slices.IndexFunc(lines, func(line string) bool { return strings.Contains(line, `"second"`) })
 		if want := len(run.Trials) + len(run.Controls) - 1; at != want {

@@ -2,8 +2,8 @@ package result
 
 import "time"
 
-// Together returns what the turns of a trial, in their order, showed together: see
-// [Measurement.Turns]. They are of a closed loop on new files, and count no system calls.
+// Together combines the measurements of a trial's turns, in their order: see [Measurement.Turns]. The
+// turns are closed loops on new files, and count no system calls.
 func Together(turns []Measurement, supports func(n int64, p float64) bool) (all Measurement, err error) {
 	trials := make([]Trial, len(turns))
 	for i, m := range turns {

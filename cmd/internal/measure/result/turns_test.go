@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
 )
 
-// TestTurnsAddUp gives every number of two turns a value: a new one that nobody adds up fails.
+// TestTurnsAddUp sets every number of two turns: it fails if a new one is not added up.
 func TestTurnsAddUp(t *testing.T) {
 	turn := func(n int64) result.Measurement {
 		var m result.Measurement
@@ -37,13 +37,13 @@ func TestTurnsAddUp(t *testing.T) {
 	}
 	want := turn(7)
 	want.Turns, want.Latency, want.Activity = all.Turns, all.Latency, all.Activity
-	want.Writer.LongestSync, want.Read, want.Work, want.Unserved, want.Behind, want.Oldest = 4, 1, 1, 1, 1, 1 // a sweep's closed loops have no others
+	want.Writer.LongestSync, want.Read, want.Work, want.Unserved, want.Behind, want.Oldest = 4, 1, 1, 1, 1, 1 // a sweep's closed loops set no others
 	if !reflect.DeepEqual(all, want) {
 		t.Errorf("together %+v\nwant %+v", all, want)
 	}
 }
 
-// fill sets all numbers of a struct, and of those in it and behind pointers.
+// fill sets all numbers of a struct, of nested structs and of structs behind pointers.
 func fill(v reflect.Value, n int64) {
 	switch v.Kind() {
 	case reflect.Pointer:

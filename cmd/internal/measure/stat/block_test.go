@@ -7,8 +7,8 @@ import (
 )
 
 // TestProcessOfEachRound simulates that each process makes a cell faster or slower for as long as it
-// lives. Rounds of one process, or of few, don't show that: their intervals miss the truth, which is
-// that of all processes. The table is in docs/design/measuring.md.
+// lives. With rounds in one process, or in a few, the intervals miss the true value, which is the
+// median over all processes. The table is in docs/design/measuring.md.
 func TestProcessOfEachRound(t *testing.T) {
 	const rounds, noise = 20, 0.05
 	n := 2 * runs()

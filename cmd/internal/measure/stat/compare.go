@@ -37,7 +37,7 @@ const (
 	far = 10.0
 )
 
-// A Comparison says how the time of b stands to the time of a.
+// A Comparison is the ratio of b's time to a's time.
 type Comparison struct {
 	N     int     // pairs, one a round; of unpaired samples how many the shorter side has
 	Ratio float64 // time of b / time of a: the Hodges–Lehmann estimate, or NaN
@@ -50,14 +50,17 @@ type Comparison struct {
 
 	Verdict Verdict
 
-	// Bound is 0 but for a gross difference without an interval. There it is how far the ratio is from 1 at the
-	// least: above 1 b is slower, below 1 faster. It is the nearer of two: the ratio of the round nearest to 1, and the
-	// end of Student's interval of the logarithms, at the confidence that the interval would have. That takes rounds
-	// for normal; TestGrossWordsAreNotFalse has rounds that are not.
+	// Bound is 0 except for a gross difference without an interval. Then it bounds the ratio: above 1 b is slower by at
+	// least this factor, below 1 faster. It is the nearer to 1 of two values: the ratio of the round nearest to 1, and
+	// the end of Student's interval of the logarithms, at the confidence that the interval would have. The second
+	// assumes normal rounds; TestGrossWordsAreNotFalse has rounds that are not.
 	Bound float64
+
+	// Most is 0 but for a ratio without an interval, of grossRounds or more: it is no larger than this, by what Bound is found by.
+	Most float64
 }
 
-// Far returns the factor by which the one is slower or faster at the least, if that is proven and ten or more; else 0.
+// Far returns the least factor by which one is slower or faster, if that is proven and ten or more; else 0.
 func (c Comparison) Far() float64 {
 	least := c.Bound
 	if c.HasInterval() {
@@ -87,20 +90,20 @@ func (c Comparison) Word() string {
 	return word
 }
 
-// downTo2 writes x with two digits, rounded down: a bound must not grow.
+// downTo2 writes x with two digits, rounded down, because a lower bound must not grow.
 func downTo2(x float64) string {
 	unit := math.Pow(10, math.Floor(math.Log10(x))-1)
 	return strconv.FormatFloat(math.Floor(x/unit*(1+1e-12))*unit, 'f', max(0, -int(math.Round(math.Log10(unit)))), 64)
 }
 
-// mostWidth is how far the ends of an interval are apart that says anything to a reader, as a factor.
+// mostWidth is the largest ratio of an interval's ends at which it still informs a reader.
 const mostWidth = 10
 
-// Informs reports whether the interval says anything to a reader: it is there, and its ends are no more than a factor of ten apart.
+// Informs reports whether there is an interval that informs a reader: its ends differ by no more than a factor of ten.
 func (c Comparison) Informs() bool { return c.HasInterval() && c.High <= mostWidth*c.Low }
 
-// HasInterval reports whether Low, High and Confidence say anything. Fewer than
-// six pairs have no 95 % interval; for a group, see [GroupRounds].
+// HasInterval reports whether Low, High and Confidence are known. Fewer than six pairs have no 95 %
+// interval; for a group, see [GroupRounds].
 func (c Comparison) HasInterval() bool { return c.Confidence > 0 }
 
 // Width returns half the width of the ratio's interval on the scale of logarithms, as a
@@ -110,14 +113,31 @@ func (c Comparison) Width() float64 {
 	return math.Expm1((math.Log(c.High) - math.Log(c.Low)) / 2)
 }
 
+// slack is how many times wider the interval of a ratio may be for a word that is decided.
+const slack = 1.5
+
+// Decided reports whether the word would be the same, beyond this floor, if the interval were half as wide again. So further rounds
+// would hardly take it back. A run that ends on it may end on a difference that it was looking for: without the slack, too often by chance.
+func (c Comparison) Decided(floor float64) bool {
+	if !c.HasInterval() || c.Verdict == NotProven {
+		return false
+	}
+	low, high := math.Log(c.Low), math.Log(c.High)
+	more := (slack - 1) * (high - low) / 2
+	return verdict(c.N, low-more, high+more, math.Log1p(floor), math.Log1p(Band)) == c.Verdict
+}
+
 // Unseen returns the largest difference that the interval leaves possible, in either direction, as
 // a factor's distance from 1. With 0.09 any difference above 9 % would have been seen. It is NaN
 // where there is no interval.
 func (c Comparison) Unseen() float64 { return max(c.High, 1/c.Low) - 1 }
 
-// Reaching returns the comparison with an interval that reaches up to a ratio at the least. It is no longer the same, or faster,
-// if it now reaches too far for that.
+// Reaching returns the comparison with its interval extended up to a ratio. The verdict becomes not proven if the new interval
+// contradicts it.
 func (c Comparison) Reaching(ratio float64) Comparison {
+	if c.Most > 0 {
+		c.Most = max(c.Most, ratio)
+	}
 	if !c.HasInterval() || !(ratio > c.High) {
 		return c
 	}
@@ -127,17 +147,18 @@ func (c Comparison) Reaching(ratio float64) Comparison {
 	return c
 }
 
-// Compare compares two cells by the ratios of their costs in the same rounds. Those of round i are
-// a[i] and b[i]: elapsed time, or CPU time. Pairing takes out what both cells of a round suffer
-// alike. The two were chosen before they were measured; for the fastest of many see [CompareGroup].
+// Compare compares two cells by the ratios of their costs in the same rounds. The costs of round i are
+// a[i] and b[i]: elapsed time, or CPU time. Pairing cancels disturbances that affect both cells of a
+// round alike. The two cells must be chosen before they are measured; for the fastest of many see
+// [CompareGroup].
 //
-// The logarithms of the ratios are taken as symmetric around their centre. That holds for two cells
-// in random order within a round, unless they differ in shape. The estimate is the median of their
-// Walsh averages, the interval is that of Wilcoxon's signed-rank test. So Compare(b, a) is exactly
-// the inverse.
+// The logarithms of the ratios are assumed to be symmetric around their centre. That holds for two
+// cells in random order within a round, unless their distributions differ in shape. The estimate is the
+// median of the Walsh averages, and the interval comes from Wilcoxon's signed-rank test. So Compare(b,
+// a) is exactly the inverse.
 //
 // The floor is the relative gap between two runs of the same code (see [Floor]),
-// the band that of [Band]; 0.05 is 5 %. The word is
+// and band is the equivalence band (see [Band]); 0.05 is 5 %. The verdict is
 //
 //   - not proven, with fewer than [VerdictRounds] pairs, unless the whole interval lies beyond
 //     a factor of 1.5, or there is no interval and the [Comparison.Bound] of a gross difference;
@@ -164,7 +185,7 @@ func compare(a, b []float64, floor, band, confidence float64) Comparison {
 	return c
 }
 
-// boundGross finds the word of a gross difference by fewer rounds than an interval takes.
+// boundGross finds the verdict for a gross difference with fewer rounds than an interval needs, and an upper bound of the ratio.
 func (c *Comparison) boundGross(logs []float64, floor, confidence float64) {
 	if len(logs) < grossRounds {
 		return
@@ -179,6 +200,7 @@ func (c *Comparison) boundGross(logs []float64, floor, confidence float64) {
 	}
 	reach := studentQuantile(len(logs)-1, confidence) * math.Sqrt(squares/(n-1)/n)
 	slower, faster := min(mean-reach, slices.Min(logs)), max(mean+reach, slices.Max(logs))
+	c.Most = math.Exp(faster)
 	least := max(math.Log(gross), math.Log1p(floor)) // NaN: nothing is beyond
 	switch {
 	case slower >= least:
@@ -189,10 +211,9 @@ func (c *Comparison) boundGross(logs []float64, floor, confidence float64) {
 }
 
 // Floor returns the noise floor of a run: the relative gap between the costs of one cell that every
-// round ran under two names. 0.02 says that 2 % can come from nothing at all. It is NaN where
-// [Compare] has no ratio; a floor that is NaN proves nothing faster, slower or the same. Verdicts
-// take it, since their intervals have the noise of the rounds in them already; [Noise] is for
-// people.
+// round ran under two names. 0.02 means that 2 % can arise without any cause. It is NaN if [Compare]
+// has no ratio; with a floor of NaN nothing is proven faster, slower or the same. Verdicts use Floor,
+// since their intervals already contain the noise of the rounds; [Noise] is for people.
 func Floor(a, a2 []float64) float64 {
 	logs, ok := logRatios(a, a2)
 	if !ok {
@@ -201,9 +222,9 @@ func Floor(a, a2 []float64) float64 {
 	return math.Expm1(math.Abs(hodgesLehmann(logs, confidence).centre))
 }
 
-// Noise returns how far the costs of one cell that was run under two names may lie apart. It is
-// the end of the ratio's interval that is further from 1, where [Floor] is the estimate. That of two noisy cells may be 1 by chance. Too few rounds for an interval have
-// the ratio of their worst round. It is NaN where Floor is.
+// Noise returns the largest difference that the costs of one cell under two names may have. [Floor] is the estimate of their ratio; Noise
+// is the end of its interval that is farther from 1, because the estimate for two noisy cells may be 1 by chance. With too few rounds for
+// an interval it is the ratio of their worst round. It is NaN if Floor is.
 func Noise(a, a2 []float64) float64 {
 	logs, ok := logRatios(a, a2)
 	if !ok {
@@ -216,14 +237,14 @@ func Noise(a, a2 []float64) float64 {
 	return math.Expm1(max(math.Abs(e.low), math.Abs(e.high)))
 }
 
-// incomparable is the comparison of samples that have no ratio.
+// incomparable is the comparison of samples without a ratio.
 func incomparable() Comparison {
 	nan := math.NaN()
 	return Comparison{Ratio: nan, Low: nan, High: nan, Verdict: NotProven}
 }
 
-// verdict finds the word on the scale of logarithms, where faster and slower
-// are each other's mirror image. Comparisons with NaN are false: not proven.
+// verdict finds the verdict on the scale of logarithms, where faster and slower are mirror images.
+// Comparisons with NaN are false: not proven.
 func verdict(pairs int, low, high, floor, band float64) Verdict {
 	if pairs < VerdictRounds {
 		floor, band = max(floor, math.Log(large)), math.NaN()
@@ -239,7 +260,7 @@ func verdict(pairs int, low, high, floor, band float64) Verdict {
 	return NotProven
 }
 
-// logRatios returns log(b/a) pair by pair, or false where a pair has none.
+// logRatios returns log(b/a) pair by pair, or false if a pair has none.
 func logRatios(a, b []float64) (ratios []float64, ok bool) {
 	if len(a) != len(b) || len(a) == 0 {
 		return nil, false
@@ -255,8 +276,7 @@ func logRatios(a, b []float64) (ratios []float64, ok bool) {
 	return after, true
 }
 
-// logs returns the logarithms of costs, or false where one is not positive and
-// finite.
+// logs returns the logarithms of costs, or false if one is not positive and finite.
 func logs(costs []float64) (l []float64, ok bool) {
 	l = make([]float64, 0, len(costs))
 	for _, x := range costs {
@@ -268,11 +288,11 @@ func logs(costs []float64) (l []float64, ok bool) {
 	return l, true
 }
 
-// An estimate is a shift of logarithms with its interval. Where the samples are too few, low and
-// high are NaN and coverage is 0.
+// An estimate is a shift of logarithms with its interval. With too few samples, low and high are NaN
+// and coverage is 0.
 type estimate struct{ centre, low, high, coverage float64 }
 
-// comparison turns the shift of logarithms into a ratio and finds the word.
+// comparison turns the shift of logarithms into a ratio and finds the verdict.
 func (e estimate) comparison(n int, floor, band float64) Comparison {
 	return Comparison{
 		N:          n,
@@ -285,11 +305,11 @@ func (e estimate) comparison(n int, floor, band float64) Comparison {
 }
 
 // hodgesLehmann returns the median of the Walsh averages of x with the interval
-// of the signed-rank test at the confidence asked for. It assumes that x is symmetric around its centre, and
-// that one value does not depend on the others.
+// of the signed-rank test at the given confidence. It assumes that x is symmetric around its centre, and
+// that its values are independent.
 //
 // The Walsh averages are the means of all pairs of x, each value paired with itself too:
-// n(n+1)/2 of them. They are searched, never listed.
+// n(n+1)/2 averages. They are searched without being listed.
 func hodgesLehmann(x []float64, confidence float64) estimate {
 	x = sorted(x)
 	n := len(x)

@@ -95,7 +95,7 @@ func TestVerdicts(t *testing.T) {
 	check(base, scaled(base, 0.5), 0.01, Band, Faster)
 	check(base, scaled(base, 2), 0.01, Band, Slower)
 
-	// A floor above the band makes "same" unprovable, and hides what is below it.
+	// A floor above the band makes "same" unprovable, and hides differences below it.
 	check(base, base, 0.06, Band, NotProven)
 	check(base, scaled(base, 1.19), 0.20, Band, NotProven)
 	check(base, scaled(base, 1.21), 0.20, Band, Slower)
@@ -103,7 +103,7 @@ func TestVerdicts(t *testing.T) {
 	check(base, base, math.NaN(), Band, NotProven)
 	check(base, scaled(base, 2), math.NaN(), Band, NotProven)
 
-	// Few rounds prove large differences alone.
+	// Few rounds prove only large differences.
 	check(base[:9], scaled(base[:9], 1.49), 0, Band, NotProven)
 	check(base[:9], base[:9], 0, Band, NotProven)
 	check(base[:LargeRounds], scaled(base[:LargeRounds], 1.51), 0, Band, Slower)
@@ -180,9 +180,9 @@ func TestNoiseIsTheFarEndOfTheGap(t *testing.T) {
 	}
 	check(count(10), count(10), 0)
 	check(count(10), scaled(count(10), 1.03), 0.03)
-	check([]float64{1, 1, 1}, []float64{1.1, 1 / 1.2, 1}, 0.2) // too few for an interval: the worst
+	check([]float64{1, 1, 1}, []float64{1.1, 1 / 1.2, 1}, 0.2) // too few for an interval: the worst round
 
-	// Two that differ by chance are 1.00x, and known to no better than this.
+	// Two cells that differ by chance have the ratio 1.00x, known only within this noise.
 	loud := []float64{1, 2, 1, 2, 1, 2, 1, 2, 1, 2}
 	c := Compare(loud, []float64{2, 1, 2, 1, 2, 1, 2, 1, 2, 1}, 0, Band)
 	if !near(c.Ratio, 1) {
@@ -193,8 +193,8 @@ func TestNoiseIsTheFarEndOfTheGap(t *testing.T) {
 }
 
 // noisy draws the costs of n rounds of two cells whose times differ by a factor.
-// Each round has a common mood, each sample a skewed noise, and one in twenty an
-// outlier of up to three times.
+// Each round has a common factor, each sample a skewed noise, and one in twenty is an outlier of up to
+// three times.
 func noisy(r *rand.Rand, n int, factor, noise float64) (a, b []float64) {
 	sample := func() float64 {
 		x := math.Exp(noise * r.NormFloat64())

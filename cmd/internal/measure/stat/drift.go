@@ -5,13 +5,12 @@ import (
 	"slices"
 )
 
-// Drift reports whether the samples rise or fall with their rounds. It returns by how
-// much, from the first to the last, as a part of the median: 0.1 says that they ended
-// 10 % higher.
+// Drift reports whether the samples rise or fall with their rounds. It returns the change from the
+// first to the last, as a part of the median: 0.1 means that they ended 10 % higher.
 //
-// Whether: Mann and Kendall's test of the order at 1 %, two-sided. How much: the
-// Theil–Sen slope. A shift of less than 5 % is not reported. Of many rounds the medians of
-// blocks of consecutive rounds stand for all.
+// Mann and Kendall's test of the order, two-sided at 1 %, decides whether there is a drift; the
+// Theil–Sen slope is its size. A shift of less than 5 % is not reported. If there are many rounds, the
+// medians of blocks of consecutive rounds replace them.
 func Drift(rounds []float64) (shift float64, ok bool) {
 	if len(rounds) < VerdictRounds || hasNaN(rounds) {
 		return 0, false
@@ -22,11 +21,12 @@ func Drift(rounds []float64) (shift float64, ok bool) {
 	return shift, doubt < driftDoubtful && math.Abs(shift) >= driftShift
 }
 
-// mostBlocks bounds what trend compares: all pairs of so many are a part of a millisecond.
+// mostBlocks bounds the samples that trend compares: all pairs of 256 samples take less than a
+// millisecond.
 const mostBlocks = 256
 
-// inBlocks returns the medians of consecutive rounds, each of the same number of rounds but
-// perhaps the last, which is left out. Up to mostBlocks rounds are returned as they are.
+// inBlocks returns the medians of blocks of consecutive rounds, all of the same length; an incomplete
+// last block is left out. Up to mostBlocks rounds are returned unchanged.
 func inBlocks(rounds []float64) (blocks []float64, each float64) {
 	size := (len(rounds) + mostBlocks - 1) / mostBlocks
 	for block := range slices.Chunk(rounds, size) {
@@ -38,7 +38,7 @@ func inBlocks(rounds []float64) (blocks []float64, each float64) {
 }
 
 // trend returns the median slope over all pairs of rounds. It also returns the
-// two-sided probability of so ordered a series without a trend (normal approximation,
+// two-sided probability that a series without a trend is in such an order (normal approximation,
 // corrected for continuity and ties).
 func trend(x []float64) (slope, doubt float64) {
 	var slopes []float64
@@ -55,7 +55,7 @@ func trend(x []float64) (slope, doubt float64) {
 }
 
 // kendallVariance returns the variance of Kendall's score for samples in random
-// order; each group of t equal samples takes its t(t-1)(2t+5) away.
+// order; each group of t equal samples reduces it by t(t-1)(2t+5).
 func kendallVariance(x []float64) float64 {
 	term := func(n float64) float64 { return n * (n - 1) * (2*n + 5) }
 	sum := term(float64(len(x)))

@@ -56,7 +56,7 @@ func TestPairIsAGroupOfTwo(t *testing.T) {
 	}
 }
 
-// However far apart cells are, fewer rounds than the group takes prove nothing.
+// However much cells differ, fewer rounds than the group needs prove nothing.
 func TestFewRoundsProveNothingInAGroup(t *testing.T) {
 	check := func(rounds, cells int, want Verdict) {
 		t.Helper()
@@ -107,7 +107,7 @@ func TestCheapest(t *testing.T) {
 	check([][]float64{{nan}, {}}, 0)
 }
 
-// drawn returns cells of one code with their rounds.
+// drawn returns cells with the same code, and their rounds.
 func drawn(r *rand.Rand, draw world, rounds, cells int) [][]float64 {
 	group := make([][]float64, cells)
 	for round := range rounds {
@@ -127,12 +127,12 @@ func heads(group [][]float64, rounds int) [][]float64 {
 	return short
 }
 
-// A groupTally counts the runs of a group in which some word is false.
+// A groupTally counts the runs of a group with a false verdict.
 type groupTally struct {
 	runs, rounds, bare, floored int
 }
 
-// add judges a run of one code under many names; the twin is the group's last.
+// add judges a run of the same code under many names; the twin is the group's last cell.
 func (t *groupTally) add(r *rand.Rand, all [][]float64) {
 	group, twin := all[:len(all)-1], all[len(all)-1]
 	t.runs++
@@ -141,7 +141,7 @@ func (t *groupTally) add(r *rand.Rand, all [][]float64) {
 	t.floored += falseWord(group, Floor(group[r.IntN(len(group))], twin), Band)
 }
 
-// falseWord is 1 if a cell of one code is called faster or slower.
+// falseWord is 1 if one of several cells with the same code is called faster or slower.
 func falseWord(group [][]float64, floor, band float64) int {
 	_, comparisons := CompareGroup(group, floor, band)
 	for _, c := range comparisons {
@@ -152,8 +152,8 @@ func falseWord(group [][]float64, floor, band float64) int {
 	return 0
 }
 
-// check asks for at most 5 % of runs with a false word. Without a floor and a band
-// that is what the intervals alone promise: all of them hold at once.
+// check requires that at most 5 % of the runs have a false verdict. Without a floor and a band, the
+// intervals alone promise this, because all of them together hold.
 func (t *groupTally) check(test *testing.T, bare float64) {
 	test.Helper()
 	n := float64(t.runs)
@@ -167,11 +167,11 @@ func (t *groupTally) check(test *testing.T, bare float64) {
 	}
 }
 
-// groupRuns is how many runs a simulation of groups has, which take longer.
+// groupRuns is the number of runs in a simulation of groups, which take longer.
 func groupRuns() int { return runs() * 3 / 20 }
 
-// One code under many names, however many. In at most 5 % of the RUNS is any of them called faster
-// or slower than the luckiest.
+// The same code under many names: in at most 5 % of the RUNS is any of them called faster or slower
+// than the luckiest.
 func TestSameCodeUnderManyNames(t *testing.T) {
 	for _, w := range worlds {
 		for _, cells := range []int{2, 8, 16} {
@@ -189,13 +189,13 @@ func TestSameCodeUnderManyNames(t *testing.T) {
 	}
 }
 
-// The same where the stop rule ends the run, between ten rounds and 40. Optional stopping costs the
-// intervals something (see TestSameCodeAgainstItselfUntilSettled). Taking all pairs of a group
-// leaves more. The worlds are counted together, for these runs take long; of 600 runs in each, 0 to
-// 1.2 % had a false word.
+// The same, with runs that the stop rule ends, between ten rounds and 40. Optional stopping costs the
+// intervals some coverage (see TestSameCodeAgainstItselfUntilSettled); counting all pairs of a group
+// gains more. The worlds are counted together, because these runs take long; of 600 runs in each, 0 to
+// 1.2 % had a false verdict.
 func TestSameCodeUnderManyNamesUntilSettled(t *testing.T) {
 	isolate.Once(t)
-	wider := []float64{2: 1, 8: 1.8, 16: 2.2} // so that some 25 to 40 rounds settle it
+	wider := []float64{2: 1, 8: 1.8, 16: 2.2} // so that 25 to 40 rounds settle it
 	for _, cells := range []int{2, 8, 16} {
 		t.Run(fmt.Sprintf("%d cells", cells), func(t *testing.T) {
 			var sum groupTally
@@ -211,7 +211,7 @@ func TestSameCodeUnderManyNamesUntilSettled(t *testing.T) {
 	}
 }
 
-// settledAfter returns with how many rounds a run ends. The last cell is the twin of the
+// settledAfter returns the number of rounds after which a run ends. The last cell is the twin of the
 // first.
 func settledAfter(all [][]float64, want float64) int {
 	rounds := VerdictRounds
@@ -225,8 +225,8 @@ func settledAfter(all [][]float64, want float64) int {
 	return rounds
 }
 
-// A twin of a calm cell shows nothing of the noise of the others: then only the intervals
-// keep the words true.
+// The twin of a calm cell shows nothing of the other cells' noise: then only the intervals keep the
+// verdicts true.
 func TestCalmTwinHidesNothing(t *testing.T) {
 	wrong := 0
 	r := rand.New(rand.NewPCG(25, 25))

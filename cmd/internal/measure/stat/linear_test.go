@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestSearchedIsListed compares what is searched with the listing that it stands for, to the last bit.
+// TestSearchedIsListed compares each search with the listing that it replaces, to the last bit.
 func TestSearchedIsListed(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	listed := func(list []float64, k int, coverage float64) estimate {
@@ -58,7 +58,7 @@ func TestSearchedIsListed(t *testing.T) {
 	}
 }
 
-// TestAMillionSamples would take all memory if the pairs were listed: 4 TB.
+// TestAMillionSamples would need 4 TB of memory if the pairs were listed.
 func TestAMillionSamples(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes a second or two")
@@ -82,7 +82,7 @@ func TestAMillionSamples(t *testing.T) {
 	t.Log(time.Since(begun))
 }
 
-// TestDriftOfManyRounds is of more rounds than are compared pair by pair.
+// TestDriftOfManyRounds has more rounds than are compared pair by pair.
 func TestDriftOfManyRounds(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for _, n := range []int{mostBlocks, mostBlocks + 1, 10 * mostBlocks, 10*mostBlocks + 7, 100_000} {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestQuantilesAreThoseOfSortedSamples: they are searched, and must be the same to the bit.
+// TestQuantilesAreThoseOfSortedSamples: a search must find the same values as sorting, to the bit.
 func TestQuantilesAreThoseOfSortedSamples(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	check := func(samples []float64) {
@@ -46,7 +46,7 @@ func TestQuantilesAreThoseOfSortedSamples(t *testing.T) {
 	}
 }
 
-// TestMedianRankOfManyIsTheSame: the terms that are left out are zero.
+// TestMedianRankOfManyIsTheSame: the terms that the sum leaves out are zero.
 func TestMedianRankOfManyIsTheSame(t *testing.T) {
 	for _, n := range []int{1, 6, 400, 1600, 1601, 10_000, 50_000} {
 		tail, wantRank, want := 0.0, 0, 0.0

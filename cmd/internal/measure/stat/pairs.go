@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// Pairs are the values of all pairs of two ascending samples, too many to list: the sum of a row and
-// a column, times scale. No value is less than one to its left, nor than one above it.
+// pairs are the values of all pairs of two ascending samples, too many to list: the sum of a row and a
+// column, times scale. Rows and columns ascend.
 //
-// To count the pairs up to a value then takes only as long as there are rows and columns. The
-// further down a row is, the fewer of its columns are up to that value.
+// So the number of pairs up to a value is counted in the time of one pass over rows and columns: each
+// further row has no more columns up to that value than the one before.
 type pairs struct {
 	rows, columns []float64
 	scale         float64
-	triangle      bool // row i has the columns from i on alone
+	triangle      bool // row i has only the columns from i on
 	n             int  // all pairs
 }
 
@@ -40,11 +40,11 @@ func (p *pairs) estimate(k int, coverage float64) estimate {
 	return e
 }
 
-// kth returns the k-th smallest value, from 1. It narrows an interval around it until few
-// values are in there, by interpolation. Where that is slow, it halves the floats in between,
-// as the integers that order them: so no sample takes more than some hundred counts.
+// kth returns the k-th smallest value, counted from 1. It narrows an interval around it by
+// interpolation until few values are left. If that is slow, it halves the floats between the ends, by
+// the integers that have their order: so every sample needs at most some hundred counts.
 func (p *pairs) kth(k int) float64 {
-	low, below := math.Nextafter(p.at(0, p.from(0)), math.Inf(-1)), 0 // below: how many are up to low
+	low, below := math.Nextafter(p.at(0, p.from(0)), math.Inf(-1)), 0 // below: the number of values up to low
 	high, upTo := p.at(len(p.rows)-1, len(p.columns)-1), p.n
 	for slow := false; upTo-below > len(p.rows)+len(p.columns) && ordinal(high)-ordinal(low) > 1; {
 		guess := low + (high-low)*(float64(k-below)/float64(upTo-below))
@@ -60,14 +60,14 @@ func (p *pairs) kth(k int) float64 {
 		slow = upTo-below > before/2 && !slow
 	}
 	if ordinal(high)-ordinal(low) == 1 {
-		return high // all that are left are ties
+		return high // all values that are left are ties
 	}
 	values := p.between(low, high)
 	slices.Sort(values)
 	return values[k-below-1]
 }
 
-// count returns how many values are at most x.
+// count returns the number of values that are at most x.
 func (p *pairs) count(x float64) (n int) {
 	column := len(p.columns)
 	for row := range p.rows {
@@ -75,7 +75,7 @@ func (p *pairs) count(x float64) (n int) {
 			column--
 		}
 		if column <= p.from(row) {
-			break // and so it is in all rows below
+			break // no row below has any either
 		}
 		n += column - p.from(row)
 	}

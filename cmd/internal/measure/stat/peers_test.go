@@ -24,14 +24,14 @@ func TestPeers(t *testing.T) {
 	}
 }
 
-// distributions are of the logarithms of like machines' figures.
+// distributions are distributions of the logarithms of similar machines' figures.
 var distributions = map[string]func(*rand.Rand) float64{
 	"normal":   func(r *rand.Rand) float64 { return r.NormFloat64() },
 	"logistic": func(r *rand.Rand) float64 { u := r.Float64(); return math.Log(u / (1 - u)) },
 }
 
-// TestLikeMachinesAreSeldomOdd makes groups of machines that are all alike. In at most one group of
-// twenty is a machine beyond the bound, for groups of any size.
+// TestLikeMachinesAreSeldomOdd makes groups of equal machines. In at most one group of twenty is a
+// machine beyond the bound, for groups of any size.
 func TestLikeMachinesAreSeldomOdd(t *testing.T) {
 	for name, draw := range distributions {
 		for _, n := range []int{4, 5, 6, 9, 10, 15, 30, 100, 1000} {

@@ -25,12 +25,12 @@ func quantile(ordered []float64, p float64) float64 {
 	return ordered[below] + (position-float64(below))*(ordered[above]-ordered[below])
 }
 
-// beyondQuantile is how many samples must lie on the far side of a percentile. With ten, the
-// standard error of that count is about a third of it.
+// beyondQuantile is the number of samples that must lie beyond a percentile. With ten, the standard
+// error of that number is about a third of it.
 const beyondQuantile = 10
 
 // Supports reports whether n samples are enough to print the p-quantile: at
-// least ten of them must lie on its far side. A p99 takes 1,000 samples.
+// least ten of them must lie beyond it. A p99 needs 1,000 samples.
 func Supports(n int64, p float64) bool {
 	far := min(p, 1-p)
 	// The tolerance keeps 1000 × (1 - 0.99) = 9.999… on the right side.
@@ -43,11 +43,11 @@ func sorted(samples []float64) []float64 {
 	return ordered
 }
 
-// Median is Quantile(samples, 0.5) that may change their order, and needs no memory.
+// Median is Quantile(samples, 0.5), but it may change the order of the samples, and needs no memory.
 func Median(samples []float64) float64 { return quantile(order(samples, 0.5), 0.5) }
 
-// order brings the samples into an order in which those that the quantiles are taken from are where they
-// are in ascending order. To sort a million takes some eight times as long.
+// order moves the samples that the quantiles need to the places that they have in ascending order.
+// Sorting a million samples would take about eight times as long.
 func order(samples []float64, quantiles ...float64) []float64 {
 	if hasNaN(samples) || len(samples) == 0 {
 		slices.Sort(samples)
@@ -63,16 +63,16 @@ func order(samples []float64, quantiles ...float64) []float64 {
 	return arrange(samples, ranks...)
 }
 
-// arrange puts what has these ranks in ascending order, from 0, where it belongs. It changes x, which has no
-// NaN, and returns it.
+// arrange moves the values with these ranks, counted from 0, to their places in ascending order. It changes
+// x, which has no NaN, and returns it.
 func arrange(x []float64, ranks ...int) []float64 {
 	slices.Sort(ranks)
 	quicksort(x, 0, ranks, 2*bits.Len(uint(len(x))))
 	return x
 }
 
-// quicksort sorts only the parts that have a rank in them; x begins at one. Where its pivots turn out badly, it
-// sorts all.
+// quicksort sorts only the parts that contain a rank; begin is the place of x[0] in all samples. If its pivots
+// turn out badly, it sorts all.
 func quicksort(x []float64, begin int, ranks []int, depth int) {
 	if len(ranks) == 0 || len(x) < 2 {
 		return

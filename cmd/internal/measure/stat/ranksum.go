@@ -5,14 +5,13 @@ import (
 	"sync"
 )
 
-// exactDifferences bounds the pairs of two samples, one of each, up to which the
-// distribution of Mann and Whitney's U is computed exactly. R changes to the normal
-// approximation at 50 samples a side.
+// exactDifferences bounds the number of differences between two samples for which the distribution of
+// Mann and Whitney's U is computed exactly. R changes to the normal approximation at 50 samples a side.
 const exactDifferences = 50 * 50
 
 // rankSum returns the largest k whose k-th smallest and k-th largest difference between
-// n and m samples enclose the shift. They enclose it with at least the confidence asked
-// for, and rankSum returns that coverage; or 0, 0 if there is no such k.
+// n and m samples enclose the shift. They enclose it with at least the given confidence; rankSum
+// returns this coverage too. It returns 0, 0 if there is no such k.
 //
 // The shift lies below the k-th smallest difference when U (how many of the
 // differences, less the shift, are negative) is at most k-1.
@@ -32,17 +31,17 @@ func rankSum(n, m int, confidence float64) (k int, coverage float64) {
 }
 
 // rankSumProbabilities returns the probability of each value of U for n and m
-// samples without ties, if all orders of them are equally likely. It is Mann and
-// Whitney's recurrence: the largest of the n+m is one of the n with probability
-// n/(n+m), and then stands above all m.
+// samples without ties, if all orders of them are equally likely. It uses Mann and Whitney's
+// recurrence: the largest of the n+m samples is one of the n with probability n/(n+m), and then is
+// above all m.
 //
-// The caller must not change them: they are kept, since all cells of two runs have the same
-// numbers of rounds.
+// The caller must not change the result: it is kept, since all cells of two runs have the same numbers
+// of rounds.
 func rankSumProbabilities(n, m int) []float64 {
 	if p, ok := knownSums.Load([2]int{n, m}); ok {
 		return p.([]float64)
 	}
-	fewer := make([][]float64, m+1) // of i-1 and j samples
+	fewer := make([][]float64, m+1) // for i-1 and j samples
 	for j := range fewer {
 		fewer[j] = []float64{1}
 	}
@@ -57,7 +56,7 @@ func rankSumProbabilities(n, m int) []float64 {
 	return fewer[m]
 }
 
-// knownSums has what rankSumProbabilities has computed, by n and m.
+// knownSums keeps the results of rankSumProbabilities, by n and m.
 var knownSums sync.Map
 
 // mixed is one step of the recurrence: from U without the largest of i samples,

@@ -10,7 +10,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
-// together compares cells, and all of them together. The last movement is for all.
+// together compares single cells, and all of them together. The last movement is for all of them
+// together.
 func together(a, b [][]float64, paired bool, moved []Movement) (each []Comparison, overall Comparison) {
 	all := Movement{}
 	if moved != nil {
@@ -19,8 +20,8 @@ func together(a, b [][]float64, paired bool, moved []Movement) (each []Compariso
 	return CompareRuns(a, b, paired, moved, Band), CompareSums(a, b, paired, all, Band)
 }
 
-// TestCellsOfTwoRunsShareTheDoubt compares runs of the same code: a false word in
-// any of the cells must be as rare as in one.
+// TestCellsOfTwoRunsShareTheDoubt compares runs of the same code: a false verdict among all cells must
+// be as rare as for one cell.
 func TestCellsOfTwoRunsShareTheDoubt(t *testing.T) {
 	const runs, rounds = 1000, 12
 	r := rand.New(rand.NewPCG(5, 5))
@@ -62,7 +63,7 @@ func TestCellsOfTwoRunsAreComparedEach(t *testing.T) {
 	}
 }
 
-// TestMovementWidensIntervals is of two runs whose rounds do not vary at all.
+// TestMovementWidensIntervals compares two runs whose rounds do not vary at all.
 func TestMovementWidensIntervals(t *testing.T) {
 	run := func(factors ...float64) (cells [][]float64) {
 		for _, f := range factors {
@@ -94,7 +95,7 @@ func TestMovementWidensIntervals(t *testing.T) {
 	check("twins that are not known", []float64{1 / 1.2, 1, 1, 1, 1}, []float64{math.NaN()}, []float64{math.NaN()}, Faster, no, no, no, no)
 }
 
-// ratios are known exactly.
+// ratios returns comparisons with exactly known ratios.
 func ratios(ratios ...float64) (known []Comparison) {
 	for _, r := range ratios {
 		known = append(known, Comparison{Ratio: r, Low: r, High: r, Confidence: confidence})
@@ -102,7 +103,7 @@ func ratios(ratios ...float64) (known []Comparison) {
 	return known
 }
 
-// TestMovementIsBeyondErrors: what the rounds within the runs explain is no movement.
+// TestMovementIsBeyondErrors: a difference that the rounds within the runs explain is no movement.
 func TestMovementIsBeyondErrors(t *testing.T) {
 	check := func(what string, want float64, m Movement) {
 		t.Helper()
@@ -130,15 +131,15 @@ func TestMovementIsBeyondErrors(t *testing.T) {
 	for range 200 {
 		a, b = append(a, drawn(r, lognormal(0.2), 12, 1)[0]), append(b, drawn(r, lognormal(0.2), 12, 1)[0])
 	}
-	if m := Moved(a, b, false, nil, nil); m.each > 0.05 { // the medians lie 8 % apart
+	if m := Moved(a, b, false, nil, nil); m.each > 0.05 { // the medians differ by 8 %
 		t.Errorf("cells that do not move: %+v", m)
 	}
 }
 
-// burstTurns is that of the package sweep.
+// burstTurns has the value of package sweep's burstTurns.
 const burstTurns = 5
 
-// leastOf returns the costs of the rounds of a cell: each is the least of so many turns.
+// leastOf returns the costs of a cell's rounds: each is the shortest of `turns` turns.
 func leastOf(r *rand.Rand, turns int, draw world, rounds int) []float64 {
 	costs := make([]float64, rounds)
 	for round := range costs {
@@ -147,8 +148,8 @@ func leastOf(r *rand.Rand, turns int, draw world, rounds int) []float64 {
 	return costs
 }
 
-// busy is a machine on which others hold the CPUs, in some rounds more, in some less. A turn that meets them
-// takes up to three times as long.
+// busy is a machine whose CPUs other programs use, more in some rounds than in others. A turn that meets
+// them takes up to three times as long.
 func busy(noise float64) world {
 	calm := lognormal(noise)
 	return func(r *rand.Rand, round, turns int) []float64 {
@@ -162,14 +163,14 @@ func busy(noise float64) world {
 	}
 }
 
-// TestRunsOfAMovingMachine simulates two runs of a machine that moves in between, each cell for
-// itself. Trials in turns are compared at one speed; the movement of those without is seen in how far
-// the cells lie apart. The tables are in docs/design/measuring.md.
+// TestRunsOfAMovingMachine simulates two runs of a machine that moves in between, each cell by itself.
+// Trials in turns are compared at one speed; for trials without turns the movement is estimated from
+// the spread of the cells. The tables are in docs/design/measuring.md.
 func TestRunsOfAMovingMachine(t *testing.T) {
 	isolate.Once(t)
-	runs, mostFalse, mostExits := 200, 8.0, 2.0 // 5 % and two standard errors; of 1,000 runs 6 % at most have a false word
+	runs, mostFalse, mostExits := 200, 8.0, 2.0 // 5 % and two standard errors; of 1,000 runs 6 % at most have a false verdict
 	if testing.Short() {
-		runs, mostFalse, mostExits = 40, 12, 6 // as chance has it in so few
+		runs, mostFalse, mostExits = 40, 12, 6 // with fewer runs, chance has more room
 	}
 	check := func(cells int, name string, noise, drift float64, draw world, turns, leastSeen int) {
 		m := movingMachine{rand.New(rand.NewPCG(21, uint64(cells))), cells, drift, draw}
@@ -205,12 +206,13 @@ type movingMachine struct {
 	draw  world
 }
 
-// said is in how many of 100 comparisons a word was said, and the exit code was 1.
+// said is the number of comparisons, of 100, with a verdict and with the exit code 1.
 type said struct{ words, exits float64 }
 
 func (s said) String() string { return fmt.Sprintf("%.0f %%, %.0f %%", s.words, s.exits) }
 
-// told compares runs. The first cell of the second run is so much slower. Where it is none, any word is false.
+// told compares runs. The first cell of the second run is slower by a factor. If the factor is 1, any verdict
+// is false.
 func (m movingMachine) told(runs, turns int, slower float64) (in said) {
 	const rounds = 20
 	movedBy := func() float64 { return math.Exp(m.drift * m.r.NormFloat64()) }
@@ -246,8 +248,8 @@ func (m movingMachine) told(runs, turns int, slower float64) (in said) {
 	return said{100 * in.words / float64(runs), 100 * in.exits / float64(runs)}
 }
 
-// TestAlternateRounds simulates two builds that are run alternately. A drift over the run is in
-// both of a pair, and the least of 15 trials counts. The table is in docs/design/measuring.md.
+// TestAlternateRounds simulates two builds that are run alternately. A drift over the run affects both
+// rounds of a pair, and the shortest of 15 trials counts. The table is in docs/design/measuring.md.
 func TestAlternateRounds(t *testing.T) {
 	isolate.Once(t)
 	runs := 200
@@ -263,7 +265,7 @@ func TestAlternateRounds(t *testing.T) {
 				for _, slower := range []float64{1, 1.1, 1.2} {
 					a, b := make([][]float64, cells), make([][]float64, cells)
 					for i := range cells {
-						machine, factor := 0.0, 1.0 // it wanders, by drift from one end to the other
+						machine, factor := 0.0, 1.0 // the machine's speed wanders, by drift from one end to the other
 						if i == 0 {
 							factor = slower
 						}

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// jittered returns n costs that rise and fall around level by a part. A ratio to steady
-// costs then has an interval of about ± that part.
+// jittered returns n costs that vary around level by the given part. A ratio to steady costs then has
+// an interval of about ± that part.
 func jittered(n int, level, part float64) []float64 {
 	x := make([]float64, n)
 	for i := range x {
@@ -33,8 +33,8 @@ func TestSettled(t *testing.T) {
 	check([][][]float64{{noisier, calm, noisy}}, 0.0301, 0.06, false)
 	check([][][]float64{{calm, noisy}, {calm, noisier}}, 0.0301, 0.06, false)
 	check([][][]float64{{calm, noisier}, {calm, noisy}}, 0.0601, 0.06, true)
-	// It is the fastest that a cell is compared with: noisier against noisy, which
-	// share their jitter, would be ±3 %.
+	// A cell is compared with the fastest: noisier against noisy, which share their jitter, would be ±3
+	// %.
 	check([][][]float64{{noisy, calm, noisier}}, 0.0301, 0.06, false)
 
 	short := func(n int) [][][]float64 { return [][][]float64{{calm[:n], calm[:n]}} }
@@ -50,8 +50,8 @@ func TestSettled(t *testing.T) {
 	check(nil, 1, 0, false)
 }
 
-// However large a difference is, the rule's answer is that for no difference:
-// when to end does not depend on what is found.
+// The rule's answer does not depend on the size of a difference: when a run ends does not depend on its
+// result.
 func TestSettledSeesWidthsOnly(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 9))
 	for range 200 {
@@ -64,5 +64,30 @@ func TestSettledSeesWidthsOnly(t *testing.T) {
 		if !near(alike, apart) {
 			t.Fatalf("widest %v with a difference, %v without", apart, alike)
 		}
+	}
+}
+
+// A word is decided if an interval that is half as wide again has it too.
+func TestDecidedHasSlack(t *testing.T) {
+	check := func(low, high, floor float64, want bool) {
+		t.Helper()
+		c := estimate{(math.Log(low) + math.Log(high)) / 2, math.Log(low), math.Log(high), 0.95}.comparison(12, floor, Band)
+		if got := c.Decided(floor); got != want {
+			t.Errorf("%v (%v-%v) beyond %v: decided is %v", c.Verdict, low, high, floor, got)
+		}
+	}
+	check(1.6, 2.5, 0, true)
+	check(1.02, 2.5, 0, false) // slower, and hardly
+	check(1.02, 1.03, 0, true)
+	check(1.6, 2.5, 0.5, false) // the floor takes the slack
+	check(1.6, 2.5, math.NaN(), false)
+	check(0.5, 0.6, 0.1, true)
+	check(0.5, 0.9, 0, false)
+	check(0.99, 1.01, 0.01, true)   // the same
+	check(0.96, 1.045, 0.01, false) // the same, and hardly
+	check(0.8, 1.3, 0.01, false)    // not proven
+	check(12, 40, 0.3, true)
+	if c := (Comparison{N: 4, Verdict: Slower, Bound: 9}); c.Decided(0) {
+		t.Error("a word without an interval is decided")
 	}
 }

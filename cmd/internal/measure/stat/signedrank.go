@@ -5,13 +5,13 @@ import (
 	"sync"
 )
 
-// exactPairs is the most pairs for which the signed-rank distribution is
-// computed exactly (R changes to the normal approximation at 50).
+// exactPairs is the largest number of pairs for which the signed-rank distribution is computed exactly
+// (R changes to the normal approximation at 50).
 const exactPairs = 200
 
 // signedRank returns the largest k whose k-th smallest and k-th largest Walsh average
-// of n pairs enclose the centre. They enclose it with at least the confidence asked
-// for, and signedRank returns that coverage; or 0, 0 if there is no such k.
+// of n pairs enclose the centre. They enclose it with at least the given confidence; signedRank returns
+// this coverage too. It returns 0, 0 if there is no such k.
 //
 // The centre lies below the k-th smallest average when the signed-rank statistic
 // (the sum of the ranks with a positive sign) is at most k-1.
@@ -30,8 +30,8 @@ func signedRank(n int, confidence float64) (k int, coverage float64) {
 	return k, coverage
 }
 
-// knownProbabilities has what signedRankProbabilities has computed, by n: all cells of a
-// run have the same number of rounds.
+// knownProbabilities keeps the results of signedRankProbabilities, by n: all cells of a run have the
+// same number of rounds.
 var knownProbabilities sync.Map
 
 // signedRankProbabilities returns the probability of each value of the statistic for n pairs

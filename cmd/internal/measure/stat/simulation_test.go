@@ -9,12 +9,11 @@ import (
 	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
-// A world draws the noise of a round for a number of cells: factors around 1 that
-// their costs are multiplied by.
+// A world draws the noise of a round: a factor around 1 for each cell's cost.
 type world func(r *rand.Rand, round, cells int) []float64
 
-// lognormal is the noise that the theory of pairs is made for: independent, and
-// symmetric on the scale of logarithms.
+// lognormal is the noise that the theory of pairs assumes: independent, and symmetric on the scale of
+// logarithms.
 func lognormal(noise float64) world {
 	return func(r *rand.Rand, _, cells int) []float64 {
 		x := make([]float64, cells)
@@ -26,7 +25,7 @@ func lognormal(noise float64) world {
 }
 
 // heavy lets one sample in twenty take five times as long. The ratio of two such
-// cells is symmetric still: either may be the one that is hit.
+// cells is still symmetric: either may be the disturbed one.
 func heavy(noise float64) world {
 	calm := lognormal(noise)
 	return func(r *rand.Rand, round, cells int) []float64 {
@@ -40,8 +39,8 @@ func heavy(noise float64) world {
 	}
 }
 
-// drifting makes every round 2 % slower than the one before, and gives each a
-// mood of its own, for all of its cells alike.
+// drifting makes every round 2 % slower than the one before, and multiplies all cells of a round by a
+// common factor.
 func drifting(noise float64) world {
 	calm := lognormal(noise)
 	return func(r *rand.Rand, round, cells int) []float64 {
@@ -63,9 +62,8 @@ func creeping(noise float64) world {
 	}
 }
 
-// worlds are the noises of a machine, and for each a width that takes some twenty
-// to thirty rounds. In the loud one no two cells are ever proven the same, so
-// that word hides no false verdict.
+// worlds are kinds of noise, each with a width that needs twenty to thirty rounds. In the loud one no
+// two cells are ever proven the same, so that verdict hides no false one.
 var worlds = []struct {
 	name string
 	draw world
@@ -78,8 +76,8 @@ var worlds = []struct {
 	{"creep", creeping(0.03), 0.02},
 }
 
-// A simulated run has a cell and another that takes factor times as long. Either, by chance, has a
-// twin: the A/A pair.
+// A simulated run has a cell, and another one that takes factor times as long. One of them, by chance,
+// has a twin: the A/A pair.
 type simulated struct {
 	a, b, twin []float64
 	original   *[]float64
@@ -95,7 +93,7 @@ func newSimulated(r *rand.Rand, factor float64) *simulated {
 	return s
 }
 
-// run adds rounds until there are as many as asked for.
+// run adds rounds up to the given number.
 func (s *simulated) run(r *rand.Rand, draw world, rounds int) {
 	for round := len(s.a); round < rounds; round++ {
 		x := draw(r, round, 3)
@@ -123,7 +121,7 @@ func (s *simulated) compare() Comparison {
 	return Compare(s.a, s.b, Floor(*s.original, s.twin), Band)
 }
 
-// A tally is what came out of many runs.
+// A tally counts the outcomes of many runs.
 type tally struct {
 	runs, rounds, covered int
 	words                 map[Verdict]int
@@ -138,7 +136,7 @@ func (t *tally) add(c Comparison, ratio float64) {
 	}
 }
 
-// part returns how often the words were said.
+// part returns the share of the runs with these verdicts.
 func (t *tally) part(words ...Verdict) float64 {
 	sum := 0
 	for _, w := range words {
@@ -149,8 +147,8 @@ func (t *tally) part(words ...Verdict) float64 {
 
 func (t *tally) coverage() float64 { return float64(t.covered) / float64(t.runs) }
 
-// runs is how many runs a simulation has: enough for its limits to mean what they
-// say; under -short, enough to notice a blunder.
+// runs is the number of runs in a simulation: enough for the limits to be meaningful; under -short,
+// enough to notice a gross error.
 func runs() int {
 	if testing.Short() {
 		return 200
@@ -158,7 +156,7 @@ func runs() int {
 	return 1000
 }
 
-// simulate makes a tally of so many seeded runs and logs it.
+// simulate makes a tally of the given number of seeded runs and logs it.
 func simulate(t *testing.T, runs int, factor float64, one func(r *rand.Rand, s *simulated)) *tally {
 	t.Helper()
 	sum := &tally{words: map[Verdict]int{}}
@@ -173,9 +171,8 @@ func simulate(t *testing.T, runs int, factor float64, one func(r *rand.Rand, s *
 	return sum
 }
 
-// leastCover is the least part of the intervals that must cover the truth: 95 %
-// is promised, and seeds may be unlucky by a standard error and a half; those of
-// the fewer runs under -short by two.
+// leastCover is the least part of the intervals that must cover the truth. 95 % is promised; seeds may
+// be unlucky by one and a half standard errors, and under -short, with fewer runs, by two.
 func leastCover() float64 {
 	if testing.Short() {
 		return 0.92
@@ -183,8 +180,8 @@ func leastCover() float64 {
 	return 0.94
 }
 
-// One code against itself: faster and slower are false. At most 5 % of the runs say so, in every
-// world, though the floor is itself an estimate.
+// The same code against itself: faster and slower are false. At most 5 % of the runs say so, in every
+// world, although the floor is itself an estimate.
 func TestSameCodeAgainstItself(t *testing.T) {
 	for _, w := range worlds {
 		for _, rounds := range []int{10, 20} {
@@ -201,15 +198,14 @@ func TestSameCodeAgainstItself(t *testing.T) {
 	}
 }
 
-// The same where the stop rule ends the run, between 10 and 40 rounds. A run that ends as soon as its
-// intervals look narrow has them a little too narrow. About 94 % of them cover
-// the truth, and without a floor 6 % of the verdicts would be false (3,000 runs,
-// lognormal).
+// The same, with runs that the stop rule ends, between 10 and 40 rounds. A run that ends as soon as its
+// intervals look narrow has intervals that are a little too narrow: about 94 % of them cover the truth,
+// and without a floor 6 % of the verdicts would be false (3,000 runs, lognormal).
 func TestSameCodeAgainstItselfUntilSettled(t *testing.T) {
 	isolate.Once(t)
 	for _, w := range worlds {
 		t.Run(w.name, func(t *testing.T) {
-			// Half as many runs as elsewhere: each compares after every round.
+			// Half as many runs as elsewhere, because each compares after every round.
 			sum := simulate(t, runs()/2, 1, func(r *rand.Rand, s *simulated) { s.settle(r, w.draw, w.want) })
 			if mean := float64(sum.rounds) / float64(sum.runs); mean < 15 || mean > 35 {
 				t.Errorf("%.1f rounds a run: the rule hardly decides here", mean)
@@ -224,8 +220,29 @@ func TestSameCodeAgainstItselfUntilSettled(t *testing.T) {
 	}
 }
 
+// The same where a run ends as soon as its word is decided, or the ratio is known to ± want: looking for words after each round
+// says no more false ones.
+func TestSameCodeAgainstItselfUntilDecided(t *testing.T) {
+	isolate.Once(t)
+	for _, w := range worlds {
+		t.Run(w.name, func(t *testing.T) {
+			sum := simulate(t, runs()/4, 1, func(r *rand.Rand, s *simulated) {
+				for rounds := VerdictRounds; rounds <= 40; rounds++ {
+					s.run(r, w.draw, rounds)
+					if c := s.compare(); c.Decided(Floor(*s.original, s.twin)) || c.Width() <= w.want {
+						return
+					}
+				}
+			})
+			if got := sum.part(Faster, Slower); got > 0.05 {
+				t.Errorf("%.1f %% of the verdicts are false", 100*got)
+			}
+		})
+	}
+}
+
 // A planted 10 % under 3 % of noise. 20 rounds find it, with an interval that covers it, and never
-// take it for nothing or the opposite.
+// call it the same or faster.
 func TestPlantedTenPercent(t *testing.T) {
 	sum := simulate(t, runs(), 1.10, func(r *rand.Rand, s *simulated) { s.run(r, lognormal(0.03), 20) })
 	if got := sum.part(Slower); got < 0.95 {
@@ -239,8 +256,8 @@ func TestPlantedTenPercent(t *testing.T) {
 	}
 }
 
-// The same in worse worlds: it is found unless the noise is too loud. Whatever else is said, it is
-// not the same, and not faster.
+// The same in worse worlds: it is found unless the noise is too loud. It is never called the same, and
+// never faster.
 func TestPlantedTenPercentInEveryWorld(t *testing.T) {
 	for _, w := range worlds {
 		t.Run(w.name, func(t *testing.T) {
@@ -263,8 +280,8 @@ func TestSameIsSaidOfTheSame(t *testing.T) {
 	}
 }
 
-// Two runs on quiet machines, with rounds that don't pair. The interval covers the truth, and
-// without any floor at most 5 % of the verdicts on one code are false.
+// Two runs on quiet machines, with rounds that can't be paired. The interval covers the truth, and
+// without any floor at most 5 % of the verdicts on the same code are false.
 func TestUnpairedRuns(t *testing.T) {
 	for _, factor := range []float64{1, 1.10} {
 		sum := &tally{words: map[Verdict]int{}}

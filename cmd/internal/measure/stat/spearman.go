@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// Spearman returns how alike two samples of the same things are in their order, from -1
-// for the reverse to 1 for the same. It is the correlation of the ranks, where ties share
-// the mean (Spearman's rho). It is NaN for fewer than three, or if one sample is all ties.
+// Spearman returns the correlation of the ranks of two samples of the same things, from -1 for the
+// reverse order to 1 for the same (Spearman's rho). Ties share the mean of their ranks. It is NaN for
+// fewer than three, or if one sample is all ties.
 func Spearman(x, y []float64) float64 {
 	if len(x) != len(y) || len(x) < 3 {
 		return math.NaN()
@@ -23,7 +23,7 @@ func Spearman(x, y []float64) float64 {
 	return xy / math.Sqrt(xx*yy)
 }
 
-// ranks returns the place of each sample in their order, from 1.
+// ranks returns the rank of each sample, from 1.
 func ranks(x []float64) []float64 {
 	order := make([]int, len(x))
 	for i := range order {

@@ -2,7 +2,7 @@ package stat
 
 import "math"
 
-// studentQuantile returns the t between whose signs Student's distribution has this part, at this many degrees of freedom.
+// studentQuantile returns the t for which the given part of Student's distribution lies between -t and t.
 func studentQuantile(freedom int, part float64) float64 {
 	low, high := 0.0, 1.0
 	for studentWithin(freedom, high) < part {
@@ -19,8 +19,8 @@ func studentQuantile(freedom int, part float64) float64 {
 	return high
 }
 
-// studentWithin returns the part of Student's distribution between -t and t, by the finite sum that there is for
-// a whole number of degrees of freedom (Abramowitz and Stegun, 26.7.3 and 26.7.4).
+// studentWithin returns the part of Student's distribution between -t and t, by the finite sum for a whole
+// number of degrees of freedom (Abramowitz and Stegun, 26.7.3 and 26.7.4).
 func studentWithin(freedom int, t float64) float64 {
 	angle := math.Atan(t / math.Sqrt(float64(freedom)))
 	sin, cos := math.Sincos(angle)

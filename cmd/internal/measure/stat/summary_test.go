@@ -86,9 +86,9 @@ func TestMedianIntervalRanks(t *testing.T) {
 	check(100, 40, 0)
 }
 
-// The critical values of the sign test, two-sided at 5 %, as every table of the binomial
-// distribution has them. Each is the largest count that rejects, so the rank is one more. R's
-// qbinom(0.025, n, 0.5) is that rank. The coverage is computed beside in whole numbers.
+// The critical values of the sign test, two-sided at 5 %, as in every table of the binomial
+// distribution. Each is the largest count that rejects, so the rank is one more. R's qbinom(0.025, n,
+// 0.5) is that rank. The coverage is computed separately in whole numbers.
 func TestMedianIntervalIsThatOfTheBinomialTable(t *testing.T) {
 	ranks := map[int]int{
 		6: 1, 7: 1, 8: 1, 9: 2, 10: 2, 11: 2, 12: 3, 13: 3, 14: 3, 15: 4, 16: 4, 17: 5, 18: 5,
@@ -107,8 +107,8 @@ func TestMedianIntervalIsThatOfTheBinomialTable(t *testing.T) {
 	}
 }
 
-// An outlier may be the truth. Every figure is that of all samples: dropping the
-// last one, which is spoilt, would give another.
+// An outlier may be the truth, so every figure includes it: without the last sample, which is spoilt,
+// the figure would be another.
 func TestOutliersAreCountedAndNeverDropped(t *testing.T) {
 	spoil := func(x []float64, factor float64) []float64 {
 		y := slices.Clone(x)

@@ -2,19 +2,19 @@ package stat
 
 import "slices"
 
-// Unpaired is [Compare] of cells with rounds that don't belong together, without a floor.
+// Unpaired is [Compare] for cells whose rounds are not pairs, without a floor.
 func Unpaired(a, b []float64) Comparison { return compareUnpaired(a, b, 0, Band, confidence) }
 
-// compareUnpaired compares two cells with rounds that don't belong together. They come from runs
-// with different seeds, plans or machines, and may be of different length. The costs a and b, the
-// words and the fields are as in [Compare]. Each side must have [VerdictRounds].
+// compareUnpaired compares two cells whose rounds are not pairs. They come from runs with different
+// seeds, plans or machines, and may have different lengths. The costs a and b, the verdicts and the
+// fields are as in [Compare]. Each side must have [VerdictRounds].
 //
-// It assumes that each sample is independent of the others. It assumes that the logarithms of b are
-// distributed like those of a but for a shift. The estimate is the median of all differences
-// between one of b and one of a. The interval is that of Mann and Whitney's test. What all rounds
-// of one run suffer together (a hotter day, a fuller disk) is in neither, and looks like a
-// difference. So pair the runs that can be paired, and cells of one run always. The interval covers
-// the ratio with at least the confidence asked for.
+// It assumes that the samples are independent, and that the logarithms of b have the same distribution
+// as the logarithms of a except for a shift. The estimate is the median of all differences between a
+// sample of b and a sample of a, and the interval comes from Mann and Whitney's test. A condition of
+// one whole run (a hotter day, a fuller disk) is not in the interval, and looks like a difference. So
+// pair runs that can be paired, and always the cells of one run. The interval covers the ratio with at
+// least the given confidence.
 func compareUnpaired(a, b []float64, floor, band, confidence float64) Comparison {
 	x, okA := logs(a)
 	y, okB := logs(b)
@@ -24,9 +24,8 @@ func compareUnpaired(a, b []float64, floor, band, confidence float64) Comparison
 	return shift(x, y, confidence).comparison(min(len(x), len(y)), floor, band)
 }
 
-// shift returns the Hodges–Lehmann estimate of by how much y lies above x.
-// The interval covers that with at least the confidence asked for. The n·m differences
-// are searched, never listed.
+// shift returns the Hodges–Lehmann estimate of the shift from x to y. The interval covers it with at
+// least the given confidence. The n·m differences are searched without being listed.
 func shift(x, y []float64, confidence float64) estimate {
 	x, y = sorted(x), sorted(y)
 	n, m := len(x), len(y)

@@ -31,16 +31,16 @@ func TestRankSumOfTheTextbook(t *testing.T) {
 	if w != 35 || math.Round(p*1e4) != 1272 {
 		t.Errorf("W = %d, p = %.5f; want 35, 0.1272", w, p)
 	}
-	// U of 10 and 5 samples has 8 as its critical value: the ninth of the 50
-	// differences from either end.
+	// For 10 and 5 samples the critical value of U is 8: the ninth of the 50 differences from either
+	// end.
 	e := shift(earlier, atTerm, confidence)
 	if !near(e.centre, 0.305) || !near(e.low, -0.15) || !near(e.high, 0.76) {
 		t.Errorf("%+v, want 0.305 (-0.15 … 0.76)", e)
 	}
 }
 
-// The critical values of Mann and Whitney's U, two-sided at 5 %, as every table has them. Each is
-// the largest U that rejects, so k is one more.
+// The critical values of Mann and Whitney's U, two-sided at 5 %, as in every table. Each is the largest
+// U that rejects, so k is one more.
 func TestRankSumCriticalValues(t *testing.T) {
 	check := func(n, m, critical int) {
 		t.Helper()

@@ -5,9 +5,9 @@ import (
 	"math"
 )
 
-// A Warning says what is doubtful about the samples, and what to do about it.
-// What and Cure are lower-case sentences without a full stop, for people; their
-// words may change. Code is for programs: a word like too-few-rounds that stays.
+// A Warning names a doubt about the samples, and its cure. The texts What and Cure are lower-case
+// sentences without a full stop, for people; their text may change. Code is for programs: a word like
+// too-few-rounds that stays.
 type Warning struct {
 	Code string `json:"code"`
 	What string `json:"what"`
@@ -17,12 +17,12 @@ type Warning struct {
 const (
 	wideInterval  = 0.10 // half the interval's width, as a part of the median
 	driftShift    = 0.05 // change from the first round to the last, likewise
-	driftDoubtful = 0.01 // how rarely an order of rounds without a trend may look like one
+	driftDoubtful = 0.01 // the largest probability that an order without a trend looks like this one
 )
 
-// Warnings returns what is doubtful about the samples of one cell, given in the order of their
-// rounds. There may be too few of them (code too-few-rounds), a drift over the rounds (drift), or a
-// wide interval (wide-interval). It returns nil if there is nothing to say.
+// Warnings returns the warnings about the samples of one cell, given in the order of their rounds: too
+// few samples (code too-few-rounds), a drift over the rounds (drift), and a wide interval
+// (wide-interval). It returns nil if there are none.
 func Warnings(rounds []float64) []Warning {
 	if w, few := TooFewRounds(len(rounds), 1); few {
 		return []Warning{w}
@@ -45,8 +45,8 @@ func Warnings(rounds []float64) []Warning {
 	return found
 }
 
-// TooFewRounds warns of fewer rounds than [GroupRounds] asks of a group of so many
-// cells (code too-few-rounds); few is false where there are enough.
+// TooFewRounds warns of fewer rounds than [GroupRounds] requires for a group of the given number of
+// cells (code too-few-rounds); few is false if there are enough.
 func TooFewRounds(rounds, cells int) (w Warning, few bool) {
 	least := GroupRounds(cells)
 	if rounds >= least {
@@ -73,8 +73,8 @@ func plural(rounds int) string {
 	return fmt.Sprintf("%d rounds", rounds)
 }
 
-// moreRounds estimates how many rounds narrow the interval to wideInterval: its
-// width shrinks with the square root of their number.
+// moreRounds estimates the number of rounds that narrows the interval to wideInterval: its width
+// shrinks with the square root of the number.
 func moreRounds(rounds int, width float64) int {
 	factor := math.Pow(width/wideInterval, 2)
 	return int(math.Ceil(float64(rounds) * min(factor, 100)))

@@ -11,16 +11,15 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/stat"
 )
 
-// ShowAcross returns what a run on several file systems shows of all together. That is
-// what the study makes of it, or else the time of a record of every cell on each. A
-// sweep is the zero Study.
+// ShowAcross returns the comparison of the file systems of a run on several: the study's own if it has
+// one, else the time of a record of every cell on each. For a sweep, call it on the zero Study.
 func (s Study) ShowAcross(run result.Run) Shown {
 	shown := across
 	if s.Across != nil {
 		shown = s.Across
 	}
 	all := EvidenceOn(run)
-	// The times of a kernel in a process do not compare with those of this kernel.
+	// Times inside a kernel that runs as a process do not compare with this kernel's times.
 	var here, inProcess []Evidence
 	for _, e := range all {
 		if IsUserMode(e.FileSystem) {
@@ -49,8 +48,7 @@ func (s Study) ShowAcross(run result.Run) Shown {
 	return one
 }
 
-// across is the time of a record of every cell, side by side. One alone has nothing
-// beside it.
+// across shows the time of a record of every cell, side by side. It is empty for a single file system.
 func across(all []Evidence) Shown {
 	if len(all) < 2 {
 		return Shown{}
@@ -62,7 +60,7 @@ func across(all []Evidence) Shown {
 	}
 	words := Compared
 	if len(all) > 2 {
-		words = func(c stat.Comparison) string { // there is no room for so many intervals
+		words = func(c stat.Comparison) string { // there is no room for intervals
 			return OrDash(c.Ratio, Times(c.Ratio)+", "+string(c.Verdict))
 		}
 	}
@@ -77,8 +75,7 @@ func across(all []Evidence) Shown {
 	return Shown{Tables: []Table{t}, Learnt: learntBeside(all)}
 }
 
-// armsAcross are the arms that any of the file systems has run, but for those that write
-// nothing, in their order.
+// armsAcross are the arms that ran on any of the file systems, in their order, without the empty ones.
 func armsAcross(all []Evidence) (arms []result.Cell) {
 	for _, e := range all {
 		for _, c := range e.Arms() {
@@ -91,7 +88,7 @@ func armsAcross(all []Evidence) (arms []result.Cell) {
 	return arms
 }
 
-// label names an arm apart from the others: a cell of a sweep by its policy and its load.
+// label distinguishes an arm from the others: a cell of a sweep by its policy and its load.
 func label(c result.Cell) string {
 	if c.Group != "" {
 		return c.Name
@@ -106,14 +103,13 @@ func label(c result.Cell) string {
 	return text
 }
 
-// Beside returns how many times as large the figure of an arm is on this file system as
-// on another of the same run. It compares round by round, and its interval is at 95 %
-// for this one ratio.
+// Beside returns the ratio of an arm's figure on this file system to its figure on another one of the
+// same run, round by round. Its interval holds with 95 % for this one ratio.
 func (e Evidence) Beside(other Evidence, arm string, of Metric) stat.Comparison {
 	return stat.Compare(other.Samples(arm, of), e.Samples(arm, of), math.Max(e.Floor, other.Floor), stat.Band)
 }
 
-// learntBeside says which file system was the fastest, in how many of the arms.
+// learntBeside names the fastest file system, and the number of arms in which it was the fastest.
 func learntBeside(all []Evidence) string {
 	wins, arms := map[string]int{}, 0
 	for _, arm := range armsAcross(all) {
@@ -138,10 +134,10 @@ func learntBeside(all []Evidence) string {
 	return fmt.Sprintf("of %d arms the median of a record was the least on %s", arms, strings.Join(parts, ", on "))
 }
 
-// insideAndOut is what the same arms take on the same file system inside User-Mode
-// Linux and outside. So a reader sees what being inside costs. ok is false for a run
-// that has no file system on both sides. A directory's own file system stands for one
-// that only root could have made.
+// insideAndOut compares the times of the same arms on the same file system inside User-Mode Linux and
+// outside, so that a reader sees the cost of being inside. ok is false for a run that has no file
+// system on both sides. If only root could have made the file system outside, the directory's own one
+// replaces it.
 func insideAndOut(all []Evidence) (t Table, ok bool) {
 	t = Table{
 		Title: "what being inside User-Mode Linux costs: time of a record",

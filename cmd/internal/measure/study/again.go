@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/trial"
 )
 
-// Again returns the matrix that a header of the study describes: its cells are found
-// among the arms.
+// Again returns the matrix that a header of the study describes. It looks up the header's cells among
+// the arms.
 func (s Study) Again(h result.Header, counting trial.Counting) (trial.Matrix, error) {
 	m := trial.Matrix{Rounds: h.Plan.Rounds, Seed: h.Seed, Limit: h.Plan.Limit}
 	c, err := choiceOf(h)

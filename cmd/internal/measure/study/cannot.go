@@ -11,7 +11,7 @@ import (
 // PageBytes is the size of a page, and of a block of most file systems.
 const PageBytes = 4096
 
-// NoSocket says why there can be no connection here, or is empty.
+// NoSocket is the reason why no connection is possible here, or empty.
 func NoSocket() string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err == nil {
@@ -23,7 +23,7 @@ func NoSocket() string {
 	return ""
 }
 
-// CacheMissing says why a file's pages can't be in that state here, or is empty.
+// CacheMissing is the reason why a file's pages can't have that state here, or empty.
 func CacheMissing(c Choice, cache result.Cache) string {
 	switch cache {
 	case result.NewFile:

@@ -11,36 +11,35 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/stat"
 )
 
-// A Claim is one thing that a published document says, and that can be put to the
-// test. Most say that a figure lies in a span; the others decide by a function.
+// A Claim is one testable statement of a published document. Most state that a figure lies in a span;
+// the others decide by a function.
 type Claim struct {
-	Name      string // short, and no other claim's: lines-20x
+	Name      string // short and unique: lines-20x
 	Source    string // the document
-	Says      string // what it says, in a few words
+	Says      string // its statement, in a few words
 	Published string // its figure; empty: none
-	Of        string // the only file system it is said of, such as btrfs; empty: any
+	Of        string // the only file system that it is about, such as btrfs; empty: any
 
-	// The figure is what Over takes of a metric: as a multiple of what Under takes, round
-	// by round; or by itself, printed by Text, where there is no Under.
+	// The figure is a metric of the arm Over: as a multiple of the arm Under, round by round; or by
+	// itself, printed by Text, if there is no Under.
 	Over, Under string
 	By          Metric // nil: PerRecord
 	Text        func(float64) string
-	Counted     bool // the figure does not vary by chance: its interval holds all trials
-	// Figure is another one, and nil where there is none.
+	Counted     bool // the figure does not vary by chance, so its interval is the range of all trials
+	// Figure replaces the figure above, unless it is nil.
 	Figure func(Evidence) Measured
 
 	Allows     Span
-	Otherwise  Verdict // if the figure is beyond it; empty: NotHere
+	Otherwise  Verdict // the verdict if the figure is beyond the span; empty: NotHere
 	Holds, Not string  // why
 
-	// Add says more of what was found; nil: there is no more.
+	// Add adds text to the finding; nil: nothing is added.
 	Add func(Evidence, *Finding)
 
-	// Decide stands in place of the figure. It is a function of the evidence and of
-	// nothing else.
+	// Decide replaces the figure. It is a function of the evidence alone.
 	Decide func(Evidence) Finding
 
-	Arms []string // that it takes, and the audit runs no others; nil: Over and Under
+	Arms []string // the arms that the claim needs, and the only ones that an audit runs; nil: Over and Under
 }
 
 // ClaimsOf returns the claims of one document, with its name in them.
@@ -52,7 +51,7 @@ func ClaimsOf(document string, claims []Claim) []Claim {
 	return claims
 }
 
-// Takes returns the arms whose figures the claim takes.
+// Takes returns the arms whose figures the claim uses.
 func (c Claim) Takes() []string {
 	switch {
 	case c.Arms != nil || c.Over == "":
@@ -63,7 +62,7 @@ func (c Claim) Takes() []string {
 	return []string{c.Over, c.Under}
 }
 
-// Judge says what the evidence says of the claim.
+// Judge judges the claim by the evidence.
 func (c Claim) Judge(e Evidence) Finding {
 	if here := e.Fact("file system"); c.Of != "" && c.Of != here {
 		return Finding{
@@ -81,7 +80,7 @@ func (c Claim) Judge(e Evidence) Finding {
 	return f
 }
 
-// Ending is an Add that ends what was measured with a text.
+// Ending is an Add that appends a text to the measured figure.
 func Ending(text string) func(Evidence, *Finding) {
 	return func(_ Evidence, f *Finding) {
 		if f.Measured != "" {
@@ -106,19 +105,19 @@ func (c Claim) figure(e Evidence) Measured {
 	return Figure(e.Summary(c.Over, by), c.Text)
 }
 
-// A Finding is what was measured of a claim, and what follows.
+// A Finding is the figure that was measured for a claim, and the verdict.
 type Finding struct {
 	Measured string  `json:"measured,omitempty"` // with its interval; empty: nothing
 	Verdict  Verdict `json:"verdict"`
 	Why      string  `json:"why"` // one sentence
 
-	// Settle are the flags of holdfast audit --claim NAME that would settle what
-	// can't be checked here; empty: nothing would, or nothing is open.
+	// Settle are the flags of holdfast audit --claim NAME that would settle a claim that can't be
+	// checked here; empty: none would, or nothing is open.
 	Settle string `json:"-"`
 }
 
-// Find judges the claim by the evidence. Where an arm that it takes was not run it
-// can't be checked.
+// Find judges the claim by the evidence. If an arm that it needs was not run, the claim can't be
+// checked.
 func (c Claim) Find(e Evidence) Finding {
 	for _, arm := range c.Takes() {
 		if m, ok := e.missing(arm); ok {
@@ -131,41 +130,41 @@ func (c Claim) Find(e Evidence) Finding {
 	return c.Judge(e)
 }
 
-// A Verdict is one of five.
+// A Verdict is one of five words.
 type Verdict string
 
 const (
 	Holds      Verdict = "holds"
 	NotHere    Verdict = "does not hold here"
 	NeverSo    Verdict = "was never so" // not on any machine: by arithmetic, by what a system call means, by the document itself
-	AtEdge     Verdict = "at the edge"  // the interval contains a bound of what the claim allows: runs may fall on either side
+	AtEdge     Verdict = "at the edge"  // the interval contains a bound of the span: the next run may lie on either side
 	NotChecked Verdict = "can't be checked here"
 )
 
 // Verdicts are all of them.
 var Verdicts = []Verdict{Holds, NotHere, NeverSo, AtEdge, NotChecked}
 
-// A Span is what a claim allows: from Least to Most, both included.
+// A Span is the range that a claim allows: from Least to Most, both included.
 type Span struct{ Least, Most float64 }
 
-// About is within a factor of a published figure, both ways: "about 20 times" with
-// a factor of 1.5 is 13.3 to 30.
+// About is the span within a factor of a published figure, in both directions: "about 20 times" with a
+// factor of 1.5 is 13.3 to 30.
 func About(value, factor float64) Span { return Span{value / factor, value * factor} }
 
-// AtLeast and AtMost have one bound.
+// AtLeast and AtMost are spans with one bound.
 func AtLeast(value float64) Span { return Span{value, math.Inf(1)} }
 func AtMost(value float64) Span  { return Span{math.Inf(-1), value} }
 
-// A Place says where an interval lies: in the span, beyond it, or neither.
+// A Place is the position of an interval: in the span, beyond it, or neither.
 type Place int
 
 const (
 	Inside Place = iota
 	Outside
-	astride // a part of the interval is in the span, and a part is not
+	astride // part of the interval is in the span, and part of it is not
 )
 
-// Place says where the interval lies; one that is not known lies astride.
+// Place returns the position of the interval; an unknown interval lies astride.
 func (s Span) Place(low, high float64) Place {
 	switch {
 	case math.IsNaN(low) || math.IsNaN(high):
@@ -184,16 +183,16 @@ type Measured struct {
 	Text             func(float64) string
 }
 
-// Ratio is a comparison as a figure.
+// Ratio turns a comparison into a figure.
 func Ratio(c stat.Comparison) Measured { return Measured{c.Ratio, c.Low, c.High, Times} }
 
-// Figure is a summary as a figure, printed by text.
+// Figure turns a summary into a figure, printed by text.
 func Figure(s stat.Summary, text func(float64) string) Measured {
 	return Measured{s.Median, s.Low, s.High, text}
 }
 
-// AllTrials is the median of an arm's trials with the least and the most of them.
-// It is for counts, which do not vary by chance as times do.
+// AllTrials is the median of an arm's trials, with the least and the largest trial as its interval. It
+// is for counts, which do not vary by chance as times do.
 func (e Evidence) AllTrials(arm string, of Metric, text func(float64) string) Measured {
 	samples := e.Samples(arm, of)
 	if len(samples) == 0 {
@@ -202,7 +201,7 @@ func (e Evidence) AllTrials(arm string, of Metric, text func(float64) string) Me
 	return Measured{e.Median(arm, of), slices.Min(samples), slices.Max(samples), text}
 }
 
-// String is empty where nothing was measured.
+// String is empty if nothing was measured.
 func (m Measured) String() string {
 	switch {
 	case math.IsNaN(m.Value):
@@ -215,10 +214,9 @@ func (m Measured) String() string {
 	return fmt.Sprintf("%s (%s–%s)", m.Text(m.Value), m.Text(m.Low), m.Text(m.High))
 }
 
-// Judge compares what was measured with what the claim allows. The claim holds if
-// the whole interval is within. It does not (otherwise, which is NotHere or
-// NeverSo) if all of it is beyond. Of an interval that contains a bound neither is
-// said: the next run may lie on the other side.
+// Judge compares the figure with the span that the claim allows. The claim holds if the whole interval
+// is inside. If the whole interval is beyond, the verdict is `otherwise`, which is NotHere or NeverSo.
+// If the interval contains a bound, the claim is at the edge: the next run may lie on the other side.
 func (m Measured) Judge(allowed Span, otherwise Verdict, holds, not string) Finding {
 	f := Finding{Measured: m.String()}
 	switch allowed.Place(m.Low, m.High) {
@@ -233,7 +231,7 @@ func (m Measured) Judge(allowed Span, otherwise Verdict, holds, not string) Find
 	return f
 }
 
-// Open is the finding of a figure that lies astride what is allowed.
+// Open is the finding for a figure whose interval contains a bound of the span.
 func (m Measured) Open(allowed Span) Finding {
 	f := Finding{Measured: m.String(), Verdict: NotChecked, Why: m.Unsettled(), Settle: "--full"}
 	if !math.IsNaN(m.Low) && !math.IsNaN(m.High) {
@@ -246,7 +244,7 @@ func (m Measured) Open(allowed Span) Finding {
 	return f
 }
 
-// Unsettled says why there is no interval.
+// Unsettled is the reason why there is no interval.
 func (m Measured) Unsettled() string {
 	if math.IsNaN(m.Value) {
 		return "nothing was measured of it"
@@ -254,10 +252,10 @@ func (m Measured) Unsettled() string {
 	return "too few rounds for an interval"
 }
 
-// More is any ratio that is more than 1: "faster", and no figure.
+// More is any ratio above 1: "faster", without a figure.
 var More = AtLeast(1)
 
-// A Judged is a claim with what was found of it.
+// A Judged is a claim with its finding.
 type Judged struct {
 	Study     string `json:"study"`
 	Name      string `json:"claim"`
@@ -266,16 +264,16 @@ type Judged struct {
 	Published string `json:"published,omitempty"`
 	Finding
 
-	// FileSystem is the one that it was judged on, of an audit on several.
+	// FileSystem is the one that the claim was judged on, if the audit covers several.
 	FileSystem string `json:"file_system,omitempty"`
 
-	// Command would settle what can't be checked here; empty: none would, or
-	// nothing is open.
+	// Command would settle a claim that can't be checked here; empty: no command would, or nothing is
+	// open.
 	Command string `json:"command,omitempty"`
 }
 
-// Claiming returns the study with no more claims than those named; nil names all.
-// It has none if none of them is its own.
+// Claiming returns the study with only the named claims; nil names all. It has none if none of the
+// names is its own.
 func (s Study) Claiming(names []string) Study {
 	if names != nil {
 		s.Claims = slices.DeleteFunc(slices.Clone(s.Claims), func(c Claim) bool { return !slices.Contains(names, c.Name) })
@@ -283,8 +281,8 @@ func (s Study) Claiming(names []string) Study {
 	return s
 }
 
-// ClaimedArms returns the arms that the study's claims take: what an audit runs. It
-// is never nil.
+// ClaimedArms returns the arms that the study's claims use: the arms that an audit runs. It is never
+// nil.
 func (s Study) ClaimedArms() []string {
 	arms := []string{}
 	for _, c := range s.Claims {
@@ -297,8 +295,7 @@ func (s Study) ClaimedArms() []string {
 	return arms
 }
 
-// Judge puts the study's claims to the test of a run. One that needed no run has
-// nothing but a header.
+// Judge judges the study's claims by a run. If the claims need no run, the run has only a header.
 func (s Study) Judge(run result.Run) []Judged { return s.judge(EvidenceOf(run)) }
 
 func (s Study) judge(e Evidence) []Judged {
@@ -313,9 +310,9 @@ func (s Study) judge(e Evidence) []Judged {
 	return all
 }
 
-// JudgeOn puts the study's claims to the test of a run on several file systems, on each
-// of them. A claim of one file system is judged there alone, or where it is not among
-// them, once. Of another run it is Judge.
+// JudgeOn judges the study's claims by a run on several file systems, on each of them. A claim about
+// one file system is judged only on that one, or once if the run does not have it. For another run it
+// is Judge.
 func (s Study) JudgeOn(run result.Run) []Judged {
 	on := EvidenceOn(run)
 	if len(on) == 0 {

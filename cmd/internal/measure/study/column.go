@@ -2,13 +2,13 @@ package study
 
 import "github.com/holdfast-go/holdfast/cmd/internal/measure/result"
 
-// A Column is one of a table that has a row for each R, such as an arm.
+// A Column is a column of a table that has a row for each R, such as an arm.
 type Column[R any] struct {
 	Head string
 	Cell func(R) string
 }
 
-// An ArmColumn is one of a table that has a row for each arm.
+// An ArmColumn is a column of a table that has a row for each arm.
 type ArmColumn = Column[result.Cell]
 
 // Tabulate returns the table with these columns, and a row for each of rows.
@@ -26,7 +26,7 @@ func Tabulate[R any](t Table, rows []R, columns []Column[R]) Table {
 	return t
 }
 
-// Cells returns the arms of these names that were run.
+// Cells returns the arms with these names that were run.
 func (e Evidence) Cells(arms ...string) (cells []result.Cell) {
 	for _, arm := range arms {
 		if c, ok := e.Cell(arm); ok {
@@ -46,13 +46,13 @@ func (e Evidence) IntervalOf(head string, of Metric, text func(float64) string) 
 	return ArmColumn{head, func(c result.Cell) string { return Median(e.Summary(c.Name, of), text) }}
 }
 
-// WorstOf is the column of the largest value of that name of each arm's rounds.
+// WorstOf is the column of each arm's largest value of that name in any round.
 func (e Evidence) WorstOf(head, value string, text func(float64) string) ArmColumn {
 	return ArmColumn{head, func(c result.Cell) string { return text(Worst(e.Trials(c.Name), value)) }}
 }
 
-// Against is the column of the time of each arm against another's, or a dash where base
-// names none or the arm itself.
+// Against is the column of each arm's time relative to another arm's, or a dash if base names none or
+// the arm itself.
 func (e Evidence) Against(head string, base func(result.Cell) string) ArmColumn {
 	return ArmColumn{head, func(c result.Cell) string {
 		if b := base(c); b != "" && b != c.Name {
@@ -62,8 +62,8 @@ func (e Evidence) Against(head string, base func(result.Cell) string) ArmColumn 
 	}}
 }
 
-// Gain is the column of how many times as fast each arm is as another, or a dash where
-// base names none or the arm itself.
+// Gain is the column of each arm's speed relative to another arm's, or a dash if base names none or the
+// arm itself.
 func (e Evidence) Gain(head string, base func(result.Cell) string) ArmColumn {
 	return ArmColumn{head, func(c result.Cell) string {
 		if b := base(c); b != "" && b != c.Name {
@@ -73,10 +73,10 @@ func (e Evidence) Gain(head string, base func(result.Cell) string) ArmColumn {
 	}}
 }
 
-// ToArm is the base of a column whose arms all stand against one.
+// ToArm is the base of a column in which all arms are compared with one.
 func ToArm(name string) func(result.Cell) string { return func(result.Cell) string { return name } }
 
-// Records is the column of how many records a trial of each arm has.
+// Records is the column of the number of records in a trial of each arm.
 func Records(head string) ArmColumn {
 	return ArmColumn{head, func(c result.Cell) string { return Whole(float64(c.Records)) }}
 }

@@ -11,22 +11,22 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/stat"
 )
 
-// Evidence is what a run of a study has shown, arm by arm. Only whole rounds are in
-// it. What was not measured is absent: NaN, or false.
+// Evidence is the results of a study's run, arm by arm, in complete rounds only. A figure that was not
+// measured is absent: NaN, or false.
 type Evidence struct {
-	// FileSystem is the one of a run on several that this is of, or empty.
+	// FileSystem names the file system that the evidence is from, in a run on several; else it is
+	// empty.
 	FileSystem string
 
-	// Run is what was read, indexed because each table asks for its arms again and again. Its
-	// trials may be of rounds that are not whole.
+	// Run is the run, indexed because each table asks for its arms again and again. It may contain
+	// trials of incomplete rounds.
 	Run result.Indexed
 
-	// Floor is the noise: the gap between an arm and the same arm again, 0.02 for 2 %.
+	// Floor is the noise: the gap between an arm and its twin, 0.02 for 2 %.
 	Floor float64
 }
 
-// EvidenceOn reads what a run on several file systems has shown of each, in the order
-// of its cells.
+// EvidenceOn returns the evidence for each file system of a run on several, in the order of its cells.
 func EvidenceOn(run result.Run) (all []Evidence) {
 	for _, name := range run.FileSystems() {
 		e := EvidenceOf(run.On(name))
@@ -36,7 +36,7 @@ func EvidenceOn(run result.Run) (all []Evidence) {
 	return all
 }
 
-// EvidenceOf reads a run.
+// EvidenceOf returns the evidence of a run.
 func EvidenceOf(run result.Run) Evidence {
 	e := Evidence{Run: run.Indexed(), Floor: math.NaN()}
 	for _, c := range run.Header.Cells {
@@ -47,7 +47,7 @@ func EvidenceOf(run result.Run) Evidence {
 	return e
 }
 
-// Rounds returns how many rounds are whole.
+// Rounds returns the number of complete rounds.
 func (e Evidence) Rounds() int { return e.Run.Rounds() }
 
 // Cell returns the arm of that name, if it was run.
@@ -67,7 +67,7 @@ func (e Evidence) Have(arms ...string) bool {
 	})
 }
 
-// Arms returns the arms that were run, but for the one that repeats another.
+// Arms returns the arms that were run, without the twin.
 func (e Evidence) Arms() (arms []result.Cell) {
 	for _, c := range e.Run.Header.Cells {
 		if c.Twin == "" {
@@ -77,18 +77,18 @@ func (e Evidence) Arms() (arms []result.Cell) {
 	return arms
 }
 
-// InGroups returns the arms whose group begins so.
+// InGroups returns the arms whose group begins with prefix.
 func (e Evidence) InGroups(prefix string) []result.Cell {
 	return slices.DeleteFunc(e.Arms(), func(c result.Cell) bool { return !strings.HasPrefix(c.Group, prefix) })
 }
 
-// Missing says why an arm was not run, or is empty.
+// Missing is the reason why an arm was not run, or empty.
 func (e Evidence) Missing(arm string) string {
 	m, _ := e.missing(arm)
 	return m.Why
 }
 
-// MissingByReason says what was not run and why, in a sentence for each reason.
+// MissingByReason lists the cells that were not run, in a sentence for each reason.
 func MissingByReason(all []result.Missing) (sentences []string) {
 	for i, m := range all {
 		same := func(other result.Missing) bool { return other.Why == m.Why }
@@ -113,7 +113,7 @@ func (e Evidence) missing(arm string) (result.Missing, bool) {
 	return result.Missing{}, false
 }
 
-// Trials returns the arm's trials, one for each whole round.
+// Trials returns the arm's trials, one for each complete round.
 func (e Evidence) Trials(arm string) (trials []result.Trial) {
 	for _, t := range e.Run.Rounded(arm) {
 		trials = append(trials, *t)
@@ -135,18 +135,18 @@ func (e Evidence) Summary(arm string, of Metric) stat.Summary {
 	return stat.Summarize(e.Samples(arm, of))
 }
 
-// Median is that of Summary: NaN for an arm that was not run, or if a round lacks the
+// Median returns the median of Summary: NaN for an arm that was not run, or if a round lacks the
 // figure.
 func (e Evidence) Median(arm string, of Metric) float64 { return e.Summary(arm, of).Median }
 
-// Ratio returns how many times as large the figure of one arm is as that of
-// another, round by round. Its interval is at 95 % for this one ratio.
+// Ratio returns the ratio of the figures of two arms, over/under, round by round. Its interval holds
+// with 95 % for this one ratio.
 func (e Evidence) Ratio(over, under string, of Metric) stat.Comparison {
 	return stat.Compare(e.Samples(under, of), e.Samples(over, of), e.Floor, stat.Band)
 }
 
-// Counted returns the system calls of the arm as they were counted in the warm-up,
-// and how many records it did then.
+// Counted returns the arm's system calls, counted in the warm-up, and the number of records in the
+// warm-up.
 func (e Evidence) Counted(arm string) (calls result.SystemCalls, records int64, ok bool) {
 	t, ok := e.Run.Counted(arm)
 	if !ok {
@@ -164,7 +164,7 @@ func (e Evidence) Fact(name string) string {
 	return machine.Get(e.Run.Header.Machine, name).Value
 }
 
-// Worst returns the largest value of that name, NaN if there is none.
+// Worst returns the largest value of that name, or NaN if there is none.
 func Worst(trials []result.Trial, name string) float64 {
 	most := math.NaN()
 	for _, t := range trials {

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/trial"
 )
 
-// UserModeLinux begins the names of file systems that a kernel in a process has made:
-// what was measured there is compared among itself only.
+// UserModeLinux is the prefix of file systems that a kernel in a process has made: their results are
+// compared only with each other.
 const UserModeLinux = "uml-"
 
 // A Site is a work directory on a file system that the run has made for itself.
@@ -21,7 +21,7 @@ type Site struct {
 	WorkDir    *trial.WorkDir
 }
 
-// OnSite is what one file system has of a run on several.
+// OnSite is the part of a run on several file systems that is on one of them.
 type OnSite struct {
 	Site
 	Matrix  trial.Matrix
@@ -29,16 +29,16 @@ type OnSite struct {
 	Missing []result.Missing
 }
 
-// Part is the choice for n of its file systems; each has the same part of the time.
+// Part is the choice for one of n file systems; each gets the same part of the time.
 func (c Choice) Part(n int) Choice {
 	c.Budget = c.Share(len(c.FileSystems)).Budget * time.Duration(n)
 	return c
 }
 
-// PrepareOn is Prepare on several file systems: every arm is run once on each of them
-// in every round, all in one order. A file system on which nothing of the study can be
-// run is missing, the others are run; ErrNoArm is all of them. A limit of the preset's
-// is one for each file system, and one that was chosen is for all of them together.
+// PrepareOn is Prepare on several file systems: every arm runs once on each of them in every round, all
+// in one order. A file system on which nothing of the study can run is reported as missing, and the
+// others run; ErrNoArm means that this holds for all. The preset's time limit is for each file system,
+// and a chosen limit is for all of them together.
 func (s Study) PrepareOn(sites []Site, c Choice) (trial.Matrix, result.Plan, []result.Missing, error) {
 	var all []OnSite
 	var missing []result.Missing
@@ -60,13 +60,13 @@ func (s Study) PrepareOn(sites []Site, c Choice) (trial.Matrix, result.Plan, []r
 	return m, plan, append(missing, without...), nil
 }
 
-// OutlineOn returns what PrepareOn would run on file systems of these names, with the
-// cells of one of them, and the plan of each.
+// OutlineOn returns the plan of PrepareOn for file systems with these names: the cells of one of them,
+// and the plan of each.
 func (s Study) OutlineOn(c Choice) (cells []result.Cell, each result.Plan) {
 	return s.Outline(c.Share(len(c.FileSystems)))
 }
 
-// Share is the choice for one of n file systems: a time that was chosen is for all.
+// Share is the choice for one of n file systems: a chosen time is divided among them.
 func (c Choice) Share(n int) Choice {
 	if c.Budget > 0 {
 		c.Budget = max(1, c.Budget/time.Duration(max(1, n)))
@@ -74,7 +74,7 @@ func (c Choice) Share(n int) Choice {
 	return c
 }
 
-// InOneOrder makes one matrix of those of several file systems, and adds their plans up.
+// InOneOrder joins the matrices of several file systems into one, and sums their plans.
 func InOneOrder(all []OnSite) (m trial.Matrix, plan result.Plan, missing []result.Missing) {
 	m, plan = all[0].Matrix, all[0].Plan
 	m.Cells = nil
@@ -97,8 +97,8 @@ func InOneOrder(all []OnSite) (m trial.Matrix, plan result.Plan, missing []resul
 	return m, plan, missing
 }
 
-// Beside adds cells that are run elsewhere, with their plan, to a matrix and its plan.
-// The rounds are those of the one that has fewer; a matrix without cells has none.
+// Beside adds cells that run elsewhere, with their plan, to a matrix and its plan. The smaller number
+// of rounds is used; a matrix without cells does not count.
 func Beside(m trial.Matrix, plan result.Plan, cells []trial.Cell, of result.Plan) (trial.Matrix, result.Plan) {
 	if len(m.Cells) == 0 {
 		plan = of
@@ -109,7 +109,7 @@ func Beside(m trial.Matrix, plan result.Plan, cells []trial.Cell, of result.Plan
 	return m, plan
 }
 
-// Sum is the plan of two runs in one, with the same rounds.
+// Sum is the plan of two runs in one, with the same number of rounds.
 func Sum(a, b result.Plan) result.Plan {
 	a.Rounds = min(a.Rounds, b.Rounds)
 	a.Estimate += b.Estimate
@@ -120,5 +120,5 @@ func Sum(a, b result.Plan) result.Plan {
 	return a
 }
 
-// IsUserMode reports whether a file system was one of a kernel in a process.
+// IsUserMode reports whether a file system was made by a kernel in a process.
 func IsUserMode(fileSystem string) bool { return strings.HasPrefix(fileSystem, UserModeLinux) }

@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
 )
 
-// A List is the studies that this program knows. The nil List knows none: then results are of
-// sweeps.
+// A List is the studies that this program knows. The nil List knows none: then all results are results
+// of sweeps.
 type List []Study
 
 // Find returns the study of that name.
@@ -21,7 +21,7 @@ func (l List) Find(name string) (Study, bool) {
 	return l[i], true
 }
 
-// ErrUnknown says that results are of a study that is not known here.
+// ErrUnknown means that results are of a study that this program does not know.
 var ErrUnknown = errors.New("there is no such study")
 
 // Known returns ErrUnknown for results of a study that is not in the list.
@@ -53,8 +53,8 @@ func (l List) ClaimNames() (names []string) {
 	return names
 }
 
-// AcrossOf returns what a run on several file systems shows of all together: what its study makes
-// of it, or else the time of a record of every cell on each.
+// AcrossOf returns the comparison of the file systems of a run on several: the study's own if it has
+// one, else the time of a record of every cell on each.
 func (l List) AcrossOf(run result.Run) Shown {
 	s, _ := l.Find(run.Header.Study)
 	return s.ShowAcross(run)

@@ -7,8 +7,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
 )
 
-// A Metric is a figure of one trial, NaN where it was not measured. Times are in
-// nanoseconds.
+// A Metric is a figure of one trial, NaN if it was not measured. Times are in nanoseconds.
 type Metric func(result.Trial) float64
 
 // Elapsed is the time of a trial.
@@ -17,7 +16,7 @@ func Elapsed(t result.Trial) float64 { return float64(t.Elapsed) }
 // PerRecord is the time of one record.
 func PerRecord(t result.Trial) float64 { return float64(t.Elapsed) / float64(t.Records) }
 
-// Value is what the arm recorded under that name.
+// Value is the value that the arm recorded under that name.
 func Value(name string) Metric {
 	return func(t result.Trial) float64 {
 		v, ok := t.Values[name]
@@ -33,7 +32,7 @@ func Each(of Metric) Metric {
 	return func(t result.Trial) float64 { return of(t) / float64(t.Records) }
 }
 
-// Writes are the write calls that the kernel counted.
+// Writes is the number of write calls that the kernel counted.
 func Writes(t result.Trial) float64 {
 	if t.IO == nil {
 		return math.NaN()
@@ -41,7 +40,7 @@ func Writes(t result.Trial) float64 {
 	return float64(t.IO.Writes)
 }
 
-// Reads are the read calls that the kernel counted.
+// Reads is the number of read calls that the kernel counted.
 func Reads(t result.Trial) float64 {
 	if t.IO == nil {
 		return math.NaN()
@@ -49,11 +48,11 @@ func Reads(t result.Trial) float64 {
 	return float64(t.IO.Reads)
 }
 
-// CPUUnparted is reported by a trial in User-Mode Linux. The kernel inside counts most of
-// its own work as the program's, so that user and system time are not known.
+// CPUUnparted is the name of a value that a trial in User-Mode Linux reports. The kernel inside counts
+// most of its own work as the program's, so user and system time are not known.
 const CPUUnparted = "cpu_unparted"
 
-// UserCPU and SystemCPU are those of a trial.
+// UserCPU and SystemCPU are the CPU times of a trial.
 func UserCPU(t result.Trial) float64   { return ifParted(t, t.User) }
 func SystemCPU(t result.Trial) float64 { return ifParted(t, t.System) }
 
@@ -64,34 +63,34 @@ func ifParted(t result.Trial, d time.Duration) float64 {
 	return float64(d)
 }
 
-// UserTime, SystemTime and CPUTime are those of one record.
+// UserTime, SystemTime and CPUTime are the CPU times of one record.
 func UserTime(t result.Trial) float64   { return UserCPU(t) / float64(t.Records) }
 func SystemTime(t result.Trial) float64 { return SystemCPU(t) / float64(t.Records) }
 func CPUTime(t result.Trial) float64    { return float64(t.CPU()) / float64(t.Records) }
 
-// CPUsUsed is how many were at work at once, on average.
+// CPUsUsed is the average number of CPUs in use.
 func CPUsUsed(t result.Trial) float64 { return float64(t.CPU()) / float64(t.Elapsed) }
 
-// Mebibytes are those of a second.
+// Mebibytes is the throughput in MiB a second.
 func Mebibytes(t result.Trial) float64 { return float64(t.Size) / (1 << 20) / t.Elapsed.Seconds() }
 
-// CallsOf returns ⌈size/of⌉: how many calls of that size it takes.
+// CallsOf returns ⌈size/of⌉: the number of calls of that size.
 func CallsOf(size, of int64) int64 { return (size + of - 1) / of }
 
-// Allocations are those of a trial, of any size.
+// Allocations is the number of allocations in a trial, of any size.
 func Allocations(t result.Trial) float64 { return float64(t.Allocations) }
 
-// VoluntarySwitches are those of threads that went to sleep. The operation does not cause
-// the switch of a thread that has used up its time.
+// VoluntarySwitches is the number of context switches of threads that went to sleep. A switch because a
+// thread has used up its time is not caused by the operation.
 func VoluntarySwitches(t result.Trial) float64 { return float64(t.VoluntarySwitches) }
 
-// AllSwitches are voluntary ones and those that were forced.
+// AllSwitches is the number of voluntary and forced context switches.
 func AllSwitches(t result.Trial) float64 { return float64(t.VoluntarySwitches + t.ForcedSwitches) }
 
-// Allocated is how many bytes a trial has allocated.
+// Allocated is the number of bytes that a trial has allocated.
 func Allocated(t result.Trial) float64 { return float64(t.Allocated) }
 
-// The names of what an arm reports that counts its memory as a Go benchmark does.
+// The names of the values of an arm that counts its memory as a Go benchmark does.
 const (
 	AllocsPerOp = "allocs_per_op"
 	BytesPerOp  = "allocated_bytes_per_op"

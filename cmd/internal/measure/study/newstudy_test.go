@@ -57,8 +57,8 @@ func holds(size int64) func(path string) error {
 	}
 }
 
-// TestNewStudyIsDocumented holds docs/design/new-study.md to the study above, which this
-// file compiles and the next test runs.
+// TestNewStudyIsDocumented compares docs/design/new-study.md with the study above, which this file
+// compiles and the next test runs.
 func TestNewStudyIsDocumented(t *testing.T) {
 	doc, err := os.ReadFile("../../../../docs/design/new-study.md")
 	if err != nil {

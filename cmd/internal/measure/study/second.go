@@ -12,12 +12,11 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/trial"
 )
 
-// A Role is work that a second process does for an arm. The process is killed in
-// the middle, or reads while the first one writes. It talks with the first by its
-// standard input and output.
+// A Role is work that a second process does for an arm: it is killed in the middle, or reads while the
+// first process writes. It talks with the first by its standard input and output.
 type Role func(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) error
 
-// RunRole does the work that the first of args names. The others are for the role.
+// RunRole does the work that the first of args names. The other args are passed to the role.
 func RunRole(ctx context.Context, roles map[string]Role, args []string, stdin io.Reader, stdout io.Writer) error {
 	if len(args) == 0 {
 		return fmt.Errorf("no work is named")
@@ -29,7 +28,7 @@ func RunRole(ctx context.Context, roles map[string]Role, args []string, stdin io
 	return work(ctx, args[1:], stdin, stdout)
 }
 
-// A Companion is a second process that is at work. It must be ended by wait.
+// A Companion is a running second process. It must be ended by wait.
 type Companion struct {
 	Cmd  *exec.Cmd
 	In   io.WriteCloser
@@ -63,8 +62,8 @@ func NewCompanion(cmd *exec.Cmd) (p *Companion, err error) {
 	return p, nil
 }
 
-// Wait ends once the process has, and says how, with what it complained of. All
-// that is wanted of its output must have been read.
+// Wait waits for the process to end and returns its error, with the process's error output. All output
+// that is needed must have been read before.
 func (p *Companion) Wait() error {
 	err := p.Cmd.Wait()
 	if text := strings.TrimSpace(p.talk.String()); err != nil && text != "" {

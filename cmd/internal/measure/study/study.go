@@ -1,10 +1,9 @@
-// Package study is the core of what can be measured. It says what a study is: a
-// question, the arms that answer it, and the published claims that it tests. It has
-// what all studies need: evidence, figures, verdicts, and the words of tables. Each
-// study is a package below this one; package all lists them.
+// Package study is the core of all measurements. It defines a study: a question, the arms that answer
+// it, and the published claims that it tests. It has what all studies need: evidence, figures,
+// verdicts, and the words of tables. Each study is a package of its own; package lab lists them.
 //
-// A study decides what is run. Package [trial] runs it, and the report prints it.
-// Package sweep has what is no study: one workload under many policies.
+// A study decides which work is run. Package [trial] runs it, and the report prints it. Package sweep
+// runs one workload under many policies, which is no study.
 //
 // Start with [Study]; docs/design/new-study.md shows how to add one.
 package study
@@ -22,41 +21,38 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/trial"
 )
 
-// A Study is one question of a published document, with what answers it.
+// A Study is one question of a published document, with the arms that answer it.
 type Study struct {
 	Name     string
 	Question string // without its question mark
-	Source   string // the documents that asked it
+	Source   string // the documents that ask it
 
 	// Takes are the settings that the user may choose.
 	Takes []string
 
-	// Published are the tables as they were printed there.
+	// Published are the tables as the document printed them.
 	Published []Table
 
-	// Arms returns what is run, in the order of the tables. Presets change how
-	// much an arm does and which arms there are, but the time of a record must not
-	// depend on it.
+	// Arms returns the arms, in the order of the tables. The preset changes the size of an arm's work
+	// and the list of arms, but the time of a record must not depend on it.
 	Arms func(Choice) []Arm
 
-	// Flat says that the arms make no directories, and no file names of more than 14 bytes.
-	// So they can be run on a bfs, which has neither.
+	// Flat means that the arms make no directories, and no file names of more than 14 bytes, so that
+	// they can run on a bfs, which allows neither.
 	Flat bool
 
-	// Rounds returns how many rounds the choice, whose preset is the study's, makes
-	// where none were chosen; nil is the preset's.
+	// Rounds returns the number of rounds for a choice with the study's preset, if no number was
+	// chosen; nil: the preset's.
 	Rounds func(Choice) int
 
-	// Twin names the arm that is run twice to learn the noise; empty is the first
-	// that can be run.
+	// Twin names the arm that runs twice to learn the noise; empty: the first arm that can run.
 	Twin string
 
-	// Show returns what was measured, in whole rounds of the arms.
+	// Show returns the tables and the result for complete rounds of the arms.
 	Show func(Evidence) Shown
 
-	// Across returns what a run on several file systems shows of all of them together.
-	// It gets one Evidence for each, in the order in which they were given; nil shows
-	// nothing but each by itself.
+	// Across returns the comparison of all file systems of a run on several. It gets one Evidence for
+	// each, in the order in which they were given; nil: each file system is only shown by itself.
 	Across func([]Evidence) Shown
 
 	Claims []Claim
@@ -64,49 +60,49 @@ type Study struct {
 
 // An Arm is one way to do a study's work.
 type Arm struct {
-	// Cell says what the arm is. Name is unique in the study. Group is the same
-	// for arms that do the same work, which are compared. Records and RecordBytes
-	// are what a trial does unless the task reports others.
+	// Cell describes the arm. Name is unique in the study. Group is the same for arms that do the same
+	// work, which are compared. Records and RecordBytes are the numbers of a trial unless the task
+	// reports others.
 	result.Cell
 
-	// Missing says why the arm can't be run here, or is empty. Elsewhere are then
-	// the flags with which it could be, such as --dir A_DIRECTORY_ON_A_DISK, if any.
+	// Missing is the reason why the arm can't run here, or empty. Elsewhere are then the flags with
+	// which it could, such as --dir A_DIRECTORY_ON_A_DISK, if there are any.
 	Missing, Elsewhere string
 
-	Time  time.Duration // that one trial takes, about, for the plan
-	Bytes int64         // that one trial writes, about
-	Room  int64         // that it takes on the disk at once; 0 is Bytes
-	Files int64         // that one trial makes and that stay until the end of the run, if they are many
+	Time  time.Duration // approximate duration of a trial, for the plan
+	Bytes int64         // approximate bytes that one trial writes
+	Room  int64         // bytes that it needs on the disk at once; 0 is Bytes
+	Files int64         // files that one trial makes and that stay until the end of the run, if they are many
 
 	Task func() trial.Task
 }
 
-// Shown is what a study shows of a run.
+// Shown is a study's presentation of a run.
 type Shown struct {
-	Tables  []Table     // the published columns with our figures first, then what else was seen
+	Tables  []Table     // the published columns with our figures first, then the others
 	Picture *chart.Dots // nil: none
 	Learnt  string      // one sentence without its full stop, made from the figures; empty if there are none
 }
 
-// A Table is texts in rows.
+// A Table is rows of texts.
 type Table struct {
 	Title  string
 	Source string // of published figures: the document
 	Head   []string
 	Rows   [][]string
-	Notes  []string // what a reader must know: one sentence each
+	Notes  []string // notes for the reader: one sentence each
 
-	// Where a line has no room for all columns, those from Apart on stand below the
-	// others, in a table with the same first columns. 0 is those that have no room.
+	// If a line has no room for all columns, the columns from Apart on are printed below the others, in
+	// a table with the same first columns. 0: only the columns that have no room.
 	Apart int
 }
 
-// ErrNoArm says that none of the arms can be run here; the reason follows.
+// ErrNoArm means that none of the arms can run here; the reason follows.
 var ErrNoArm = errors.New("nothing of the study can be run here")
 
-// Prepare returns what is to be run on g: every arm that can be run here, one of them twice. It also returns what can't
-// be, even with ErrNoArm. The number of rounds is fixed; a run that takes longer than its time ends before, with whole
-// rounds.
+// Prepare returns the matrix to run on g: every arm that can run here, one of them twice. It also returns the arms that
+// can't, even with ErrNoArm. The number of rounds is fixed; a run that takes longer than its time ends earlier, after a
+// complete round.
 func (s Study) Prepare(g *trial.WorkDir, c Choice) (trial.Matrix, result.Plan, []result.Missing, error) {
 	c = c.on(g)
 	m, plan, missing := s.Matrix(c)
@@ -116,8 +112,8 @@ func (s Study) Prepare(g *trial.WorkDir, c Choice) (trial.Matrix, result.Plan, [
 	return m, plan, missing, errors.Join(g.Need(plan.Room), g.NeedFiles(plan.Files))
 }
 
-// noReflink says why no two files in the work directory can share their bytes, or is empty:
-// it tries.
+// noReflink is the reason why no two files in the work directory can share their bytes, or empty: it
+// tries.
 func noReflink(g *trial.WorkDir) string {
 	from, err := os.CreateTemp(g.Inside(), "reflink-from-*")
 	if err != nil {
@@ -129,7 +125,7 @@ func noReflink(g *trial.WorkDir) string {
 		return err.Error()
 	}
 	defer func() {
-		_ = errors.Join(from.Close(), to.Close(), os.Remove(from.Name()), os.Remove(to.Name())) // what is left goes with the work directory
+		_ = errors.Join(from.Close(), to.Close(), os.Remove(from.Name()), os.Remove(to.Name())) // Close of the work directory removes files that remain
 	}()
 	if _, err := from.Write(make([]byte, PageBytes)); err != nil {
 		return err.Error()
@@ -140,7 +136,7 @@ func noReflink(g *trial.WorkDir) string {
 	return ""
 }
 
-// on returns the choice with what can't be had on g.
+// on returns the choice with the limits of g: page cache, sync and reflink.
 func (c Choice) on(g *trial.WorkDir) Choice {
 	why := func(asked result.Cache) string {
 		if err := g.Can(asked); err != nil {
@@ -156,7 +152,7 @@ func (c Choice) on(g *trial.WorkDir) Choice {
 	return c
 }
 
-// Check returns ErrNoArm where nothing of what is chosen could run in any work directory.
+// Check returns ErrNoArm if nothing in the choice could run in any work directory.
 func (s Study) Check(c Choice) error {
 	m, _, missing := s.Matrix(c)
 	return s.nothing(m, missing)
@@ -169,7 +165,7 @@ func (s Study) nothing(m trial.Matrix, missing []result.Missing) error {
 	return fmt.Errorf("%w: %s: %s", ErrNoArm, s.Name, missing[0].Why)
 }
 
-// Outline returns what Prepare would run.
+// Outline returns the plan of Prepare.
 func (s Study) Outline(c Choice) ([]result.Cell, result.Plan) {
 	m, plan, _ := s.Matrix(c)
 	var cells []result.Cell
@@ -179,7 +175,8 @@ func (s Study) Outline(c Choice) ([]result.Cell, result.Plan) {
 	return cells, plan
 }
 
-// Matrix returns what the choice runs in any work directory, its plan, and what can't be run.
+// Matrix returns the matrix that the choice runs in any work directory, its plan, and the arms that
+// can't run.
 func (s Study) Matrix(c Choice) (trial.Matrix, result.Plan, []result.Missing) {
 	c = c.OfStudy()
 	if s.Rounds != nil && c.Rounds == 0 && !c.Steady {
@@ -217,8 +214,7 @@ func (s Study) Matrix(c Choice) (trial.Matrix, result.Plan, []result.Missing) {
 		plan.Files += a.Files * int64(m.Rounds+1)
 		plan.Room = max(plan.Room, a.Bytes, a.Room, prepared)
 	}
-	// The warm-up and one round are run however little time there is; of the others those
-	// that are begun before the limit.
+	// The warm-up and one round run in any case; further rounds run if they start before the limit.
 	const leastRounds = 2
 	rounds := int64(m.Rounds + 1)
 	each := m.Estimate() / time.Duration(rounds)
@@ -245,11 +241,10 @@ func (s Study) withTwin(arms []Arm) []Arm {
 	return append(slices.Clip(arms), twin)
 }
 
-// A Part is one of the study's.
+// A Part is a part of the repetition study.
 type Part string
 
-// The parts, by the names of the repetition; write and sync are exercises 13-2 and
-// 13-3.
+// The names of the parts; write and sync are exercises 13-2 and 13-3.
 const (
 	PartA     Part = "A"     // by the size of the file
 	PartB     Part = "B"     // with O_SYNC
@@ -258,7 +253,7 @@ const (
 	PartSync  Part = "sync"  // fflush and fsync of a stdio stream
 )
 
-// Parts returns all of them.
+// Parts returns all parts.
 func Parts() []Part { return []Part{PartA, PartB, PartC, PartWrite, PartSync} }
 
 // ParsePart reads the name of a part.
@@ -269,7 +264,7 @@ func ParsePart(text string) (Part, error) {
 	return "", fmt.Errorf("%q is not a part of a study; the study copy has A, B, C, write and sync", text)
 }
 
-// The published documents, by the names that docs/studies.md has for them.
+// The published documents, by their names in docs/studies.md.
 const (
 	FileIOExperiment   = "go-file-io-experiment"
 	EfficientBuffering = "go-efficient-buffering"

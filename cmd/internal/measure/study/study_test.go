@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/trial"
 )
 
-// TestPlanOfAStudyIsWhatIsRunHoweverShortTheTime: a warm-up and a round are always
-// run, and no more than the time allows.
+// TestPlanOfAStudyIsWhatIsRunHoweverShortTheTime: a warm-up and a round always run, and nothing beyond
+// the time.
 func TestPlanOfAStudyIsWhatIsRunHoweverShortTheTime(t *testing.T) {
 	one := func() Study {
 		arm := Arm{Cell: result.Cell{Name: "write", Records: 1, RecordBytes: 1}, Time: time.Second / 2, Bytes: 1000}

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// A Sink takes lines. A [holdfast.Writer] is one.
+// A Sink accepts lines. A [holdfast.Writer] is one.
 type Sink interface {
 	Write(line []byte) (int, error)
 	Flush() error
@@ -18,7 +18,7 @@ type Sink interface {
 	Close() error
 }
 
-// A Maker names the code that stands between the lines and the file.
+// A Maker names the code between the lines and the file.
 type Maker string
 
 const (
@@ -27,11 +27,11 @@ const (
 	Ours    Maker = "holdfast" // holdfast.Writer
 )
 
-// A Way is how lines reach a file.
+// A Way is a way for lines to reach a file.
 type Way struct {
 	By     Maker
-	Policy holdfast.Policy // what of it there is with golang: its buffer, and its flush by time
-	Flag   int             // for opening the file, besides those of all
+	Policy holdfast.Policy // with golang only its buffer and its flush by time
+	Flag   int             // for opening the file, added to the flags of all ways
 }
 
 // BufioDefault is the buffer size of bufio.NewWriter.
@@ -54,7 +54,7 @@ func CreateNew(path string, flag int) (*os.File, error) {
 	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|flag, 0o666)
 }
 
-// Over puts the way's buffer over a file, which is closed if that fails.
+// Over puts the way's buffer over a file. It closes the file on an error.
 func (y Way) Over(f holdfast.File) (Sink, error) {
 	switch {
 	case y.By == Ours:
@@ -71,8 +71,8 @@ func (y Way) Over(f holdfast.File) (Sink, error) {
 	return plainSink{f}, nil
 }
 
-// Calls returns how many write calls follow from the number of lines, their bytes
-// and the buffer. For a group commit, and for flushes by bytes, nothing does.
+// Calls returns the number of write calls for the given lines, bytes and buffer. ok is false for a
+// group commit and for flushes by bytes, where they do not follow.
 func (y Way) Calls(count, size int64) (calls int64, ok bool) {
 	switch {
 	case y.By == Nowhere:
@@ -85,7 +85,7 @@ func (y Way) Calls(count, size int64) (calls int64, ok bool) {
 	return CallsOf(size, int64(y.Policy.Buffer)), true
 }
 
-// NoSink takes bytes, as a file would, and does nothing with them.
+// NoSink accepts bytes, as a file would, and discards them.
 type NoSink struct{}
 
 func (NoSink) Write(p []byte) (int, error) { return len(p), nil }
@@ -108,9 +108,8 @@ func (s bufferedSink) Sync() error  { return errors.Join(s.Flush(), s.file.Sync(
 func (s bufferedSink) Close() error { return errors.Join(s.Flush(), s.file.Close()) }
 
 // A periodic is a bufio.Writer that a ticker flushes, as a program would have to
-// write it. It is safe for many goroutines, loses no error of a flush, and has
-// an end. An error of the ticker's flush is bufio's from then on: the next
-// Write, Flush or Close returns it.
+// write it. It is safe for many goroutines, loses no error of a flush, and can be closed. bufio keeps
+// an error of the ticker's flush: the next Write, Flush or Close returns it.
 type periodic struct {
 	mu     sync.Mutex
 	buffer *bufio.Writer // guarded by mu
@@ -170,6 +169,6 @@ func (p *periodic) Close() error {
 	return errors.Join(p.Flush(), p.file.Close())
 }
 
-// StdioBuffer is the buffer of stdio and of the pair of one's own where no other is
-// set: the block size of most file systems.
+// StdioBuffer is the buffer size of stdio, and of code without a buffer size of its own: the block size
+// of most file systems.
 const StdioBuffer = 4096

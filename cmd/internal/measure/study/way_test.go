@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
 )
 
-// TestPeriodicFlushes: what a ticker flushes, when, and that it ends.
+// TestPeriodicFlushes: the ticker flushes the right bytes at the right time, and ends.
 func TestPeriodicFlushes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := fault.New()
@@ -43,8 +43,8 @@ func TestPeriodicFlushes(t *testing.T) {
 	})
 }
 
-// TestPeriodicReportsItsErrors: a flush that no call waited for has failed, and the
-// next call says so.
+// TestPeriodicReportsItsErrors: if a flush fails that no call waited for, the next call returns its
+// error.
 func TestPeriodicReportsItsErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		full := errors.New("full")

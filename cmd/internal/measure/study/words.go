@@ -12,9 +12,9 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/stat"
 )
 
-// Texts of figures in tables; what is absent is a dash.
+// The texts of figures in tables; an absent figure is a dash.
 
-// Dash stands where there is no figure.
+// Dash replaces an absent figure.
 const Dash = "–"
 
 // OrDash returns the text of x, or a dash where x is not known.
@@ -32,7 +32,7 @@ func Milliseconds(ns float64) string {
 
 // Duration prints nanoseconds with three digits in a unit that fits: 1.23µs.
 func Duration(ns float64) string {
-	// What prints as one of the unit: with three digits, 999.5ns is 1µs.
+	// The least value that prints as one of the unit: with three digits, 999.5ns is 1µs.
 	least := func(unit time.Duration) float64 { return 0.9995 * float64(unit) }
 	switch abs := math.Abs(ns); {
 	case math.IsNaN(ns):
@@ -47,7 +47,7 @@ func Duration(ns float64) string {
 	return Digits(ns) + "ns"
 }
 
-// Digits prints three of them, and no power of ten.
+// Digits prints three digits, and no power of ten.
 func Digits(x float64) string {
 	switch {
 	case math.IsNaN(x):
@@ -79,8 +79,8 @@ func Percent(share float64) string {
 	return OrDash(share, Digits(share*100)+" %")
 }
 
-// Possible is a share of a whole, or NaN: on a busy machine a part may be measured as
-// longer than the whole.
+// Possible returns a share of a whole, or NaN if it is impossible: on a busy machine a part may be
+// measured as longer than the whole.
 func Possible(share float64) float64 {
 	if share < 0 || share > 1 {
 		return math.NaN()
@@ -113,7 +113,7 @@ func Short(arm string) string {
 	return name
 }
 
-// NotRun says why an arm has no figures.
+// NotRun is the text for an arm without figures.
 func NotRun(e Evidence, arm string) string {
 	if why := e.Missing(arm); why != "" {
 		return "not run: " + why
@@ -121,16 +121,15 @@ func NotRun(e Evidence, arm string) string {
 	return Dash
 }
 
-// SpeedUp says how many times as long one arm takes as the other.
+// SpeedUp prints the ratio of the times of two arms, slow/fast.
 func SpeedUp(e Evidence, slow, fast string) string {
 	return Ratio(e.Ratio(slow, fast, PerRecord)).OrDash()
 }
 
-// A Said is a part of what was learnt: a format for how many times as much time one arm
-// takes as another.
+// A Said is a part of a study's result: a format for the ratio of the times of two arms, Over/Under.
 type Said struct{ Format, Over, Under string }
 
-// Learnt returns the parts whose arms were run.
+// Learnt returns the texts for the parts whose arms were run.
 func (e Evidence) Learnt(parts ...Said) (texts []string) {
 	for _, p := range parts {
 		if text := SpeedUp(e, p.Over, p.Under); text != Dash {
@@ -145,7 +144,7 @@ func Point(series int, s stat.Summary) chart.Point {
 	return chart.Point{Series: series, Value: s.Median, Low: s.Low, High: s.High}
 }
 
-// OnCPUs is the note of how many CPUs Go ran goroutines on.
+// OnCPUs is the note on the number of CPUs that Go ran goroutines on.
 func OnCPUs(e Evidence) string {
 	return fmt.Sprintf("Go ran goroutines on %s CPUs at once (GOMAXPROCS): locks that many share cost more, and readers gain more, where there are many.", e.Fact("GOMAXPROCS"))
 }

@@ -1,5 +1,5 @@
-// Package studytest is what the tests of several studies need. It runs a study for real, plants
-// results by hand, and looks at what is shown.
+// Package studytest helps to test studies. It runs a study for real, plants results by hand, and checks
+// the output.
 //
 // Start with [RunStudy] and [Planted].
 package studytest
@@ -55,8 +55,8 @@ func (w *runWatcher) Done(t result.Trial) error {
 	return nil
 }
 
-// Planted makes a run by hand: as many rounds as plant is asked for, in which it
-// fills in what each arm has measured. A trial is of one record unless it says else.
+// Planted makes a run by hand: it calls plant for each arm and round, which fills in the measurement. A
+// trial has one record unless plant says otherwise.
 func Planted(rounds int, plant func(arm string, round int, m *result.Measurement), arms ...string) study.Evidence {
 	var run result.Run
 	for _, arm := range arms {
@@ -70,7 +70,7 @@ func Planted(rounds int, plant func(arm string, round int, m *result.Measurement
 	return study.EvidenceOf(run)
 }
 
-// Wiggle makes the rounds of a plant differ a little, as real ones do.
+// Wiggle makes planted rounds differ a little, as real ones do.
 func Wiggle(ns float64, round int) time.Duration {
 	return time.Duration(ns * (1 + float64(round%3)/100))
 }
@@ -106,7 +106,8 @@ func ClaimOf(t *testing.T, s study.Study, name string) study.Claim {
 	return s.Claims[i]
 }
 
-// Judge holds the study's claim of that name to a verdict on the evidence, with a reason.
+// Judge checks that the study's claim of that name gets the wanted verdict on the evidence, with a
+// reason.
 func Judge(t *testing.T, s study.Study, name string, e study.Evidence, want study.Verdict) study.Finding {
 	t.Helper()
 	f := ClaimOf(t, s, name).Find(e)
@@ -116,8 +117,8 @@ func Judge(t *testing.T, s study.Study, name string, e study.Evidence, want stud
 	return f
 }
 
-// LooksRight holds what is shown to its own form: no more cells than heads, and no
-// figure that is none. It returns all texts.
+// LooksRight checks the form of the output: no row has more cells than heads, and no figure is NaN or
+// infinite. It returns all texts.
 func LooksRight(t *testing.T, s study.Shown) string {
 	t.Helper()
 	texts := []string{s.Learnt}
@@ -146,7 +147,7 @@ func LooksRight(t *testing.T, s study.Shown) string {
 	return text
 }
 
-// LooksFilled is LooksRight of tables that have a text under each head.
+// LooksFilled is LooksRight for tables in which every column must have a text.
 func LooksFilled(t *testing.T, s study.Shown) {
 	t.Helper()
 	LooksRight(t, s)
@@ -170,7 +171,7 @@ func RunOnce(t *testing.T, task trial.Task, records int64) result.Measurement {
 	return m
 }
 
-// ArmTask is the task of the study's arm of that name.
+// ArmTask returns the task of the study's arm of that name.
 func ArmTask(t *testing.T, s study.Study, name string) trial.Task {
 	t.Helper()
 	for _, a := range s.Arms(study.Choice{Preset: study.Audit()}) {
@@ -208,8 +209,8 @@ func Spoil(path string) error {
 // asSecond makes the test binary be the second process of an arm.
 const asSecond = "HOLDFAST_TEST_AS_SECOND"
 
-// Main is a package's TestMain: it runs the tests, or as a second process what an arm
-// wants of it.
+// Main is a package's TestMain: it runs the tests, or in a second process the role that an arm asks
+// for.
 func Main(m *testing.M, roles map[string]study.Role) {
 	if os.Getenv(asSecond) == "" {
 		os.Exit(isolate.Tests{M: m}.Run())
@@ -227,8 +228,8 @@ func SecondTest(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// WrongBytesAreNoTrial checks that a trial of the task counts, and none whose last file is
-// spoilt before it is checked.
+// WrongBytesAreNoTrial checks that a trial of the task counts, and that it does not count if its last
+// file is spoilt before the check.
 func WrongBytesAreNoTrial(t *testing.T, g *trial.WorkDir, name string, task trial.Task) {
 	t.Helper()
 	if _, err := task.Run(t.Context(), g, trial.NotCounting, 1, 1); err != nil {

@@ -11,9 +11,8 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/trial"
 )
 
-// Advice is the study of which policy meets a need: each policy at the rate that is needed, or
-// else at full speed. The choice names the policies, the most wanted first; it is one load
-// unless it names more.
+// Advice is the sweep that finds the policy for a need: each policy at the needed rate, or else at full
+// speed. The choice names the policies, the most wanted first; it has one load unless it names more.
 func Advice() Sweep {
 	return Sweep{
 		Name:     "advice",
@@ -37,29 +36,30 @@ func Advice() Sweep {
 }
 
 const (
-	// periodsOfTrial: three must have ended before the last record, whenever the first begins.
-	// periodsInAll are what the length of a sync is judged by.
+	// periodsOfTrial: three periods must have ended before the last record, whenever the first begins.
+	// periodsInAll is the number of periods by which the length of a sync is judged.
 	periodsOfTrial = 3.3
 	periodsInAll   = 22
 
-	leastJudged = 500 * time.Millisecond // of a trial at a rate
+	leastJudged = 500 * time.Millisecond // least time of a trial at a rate
 	warmUpTime  = 300 * time.Millisecond
 
-	// fewJudged is the least number of rounds for which policies are left out: from so many the
-	// median has an interval.
+	// fewJudged is the least number of rounds: before it has fewer, the plan leaves out policies. With
+	// six rounds the median has an interval.
 	fewJudged, mostJudged = 6, 12
 
-	// tooSlow: a policy whose probe took so many times the time between two records can't keep
-	// the rate, and a short trial shows it.
+	// tooSlow: if a policy's probe took 1.5 times the interval between two records, the policy can't
+	// keep the rate, and a short trial shows it.
 	tooSlow = 1.5
 
-	// beyondQuantile samples lie beyond the rarest quantile, see [stat.Supports]; and a tenth more.
+	// beyondQuantile is the number of samples beyond the rarest quantile: a tenth more than
+	// [stat.Supports] requires.
 	beyondQuantile = 11
 )
 
-// preparePaced plans trials by which a policy can be judged at the rate. In each of them its
-// period falls due three times, and together they have the samples for the choice's quantile.
-// Where that does not fit into the time, it leaves policies out, the last first.
+// preparePaced plans trials by which a policy can be judged at the rate. In each trial its period falls
+// due three times, and all trials together have the samples for the choice's quantile. If that does not
+// fit into the time, it leaves policies out, the last first.
 func (s Sweep) preparePaced(ctx context.Context, g *trial.WorkDir, c study.Choice, probed func(done, all int)) (trial.Matrix, result.Plan, error) {
 	begun := time.Now()
 	loads := s.Workloads(c)
@@ -86,17 +86,17 @@ func (s Sweep) preparePaced(ctx context.Context, g *trial.WorkDir, c study.Choic
 	}
 	m, plan := matrix(c, p.loads, cells, p.rounds)
 	m.Limit = max(1, left)
-	plan.Limit, plan.Width = m.Limit, 0
+	plan.Limit, plan.Width, plan.Words = m.Limit, 0, false
 	return m, plan, g.Need(plan.Room)
 }
 
-// A pacing is a matrix at a rate that has to fit into a time.
+// A pacing is a matrix at a rate that must fit into a time.
 type pacing struct {
-	loads    []Workload // the empty ones are the last
+	loads    []Workload // empty ones last
 	rates    []rate
 	quantile float64
 	most     int64         // bytes of a trial
-	block    time.Duration // that each round takes beside its trials
+	block    time.Duration // time of each round beside its trials
 
 	rounds  int
 	records []int64
@@ -121,7 +121,7 @@ func (p pacing) into(budget time.Duration) pacing {
 	}
 }
 
-// policies is how many cells are not empty.
+// policies is the number of cells that are not empty.
 func (p pacing) policies() (n int) {
 	for _, w := range p.loads {
 		if !w.Empty {
@@ -138,7 +138,7 @@ func (p pacing) without(i int) pacing {
 	return p
 }
 
-// plan sets the records of each cell for so many rounds.
+// plan sets the records of each cell for the current number of rounds.
 func (p *pacing) plan() {
 	p.records = make([]int64, len(p.loads))
 	for i, w := range p.loads {
@@ -158,10 +158,10 @@ func (p *pacing) plan() {
 	}
 }
 
-// recordsIn is how many records are due in the time.
+// recordsIn is the number of records that are due in the time.
 func (w Workload) recordsIn(d time.Duration) int64 { return int64(math.Ceil(w.Rate * d.Seconds())) }
 
-// total is how long all rounds take, with a warm-up of warmUpTime for each cell.
+// total is the duration of all rounds, with a warm-up of warmUpTime for each cell.
 func (p pacing) total() (sum time.Duration) {
 	sum = time.Duration(p.rounds) * p.block
 	for i, n := range p.records {

@@ -9,9 +9,9 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/trial"
 )
 
-// Again returns the matrix that a header describes, of one of the studies or of a sweep: the same
-// cells with the same records, the same order, rounds, width and limit. A study's cells must all be
-// there still, and be able to run here.
+// Again returns the matrix that a header describes, of a study or of a sweep: the same cells with the
+// same records, the same order, rounds, width and limit. A study's cells must all still exist, and be
+// able to run here.
 func Again(studies study.List, h result.Header, counting trial.Counting) (trial.Matrix, error) {
 	if s, ok := studies.Find(h.Study); ok {
 		return s.Again(h, counting)
@@ -23,7 +23,7 @@ func Again(studies study.List, h result.Header, counting trial.Counting) (trial.
 }
 
 // AgainOn is Again for a run that made file systems of its own, which exist again.
-// It is an error if one of those that the header has cells of is not among the sites.
+// It is an error if a file system of the header's cells is not among the sites.
 func AgainOn(studies study.List, h result.Header, counting trial.Counting, sites []study.Site) (trial.Matrix, error) {
 	whole := result.Run{Header: h}
 	m := trial.Matrix{Rounds: h.Plan.Rounds, Seed: h.Seed, Limit: h.Plan.Limit}

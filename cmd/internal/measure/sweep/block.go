@@ -18,19 +18,18 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/trial"
 )
 
-// A run of many rounds is made of blocks: each round is one, in a process of its own. Where a
-// process has its heap, its stacks and its pages makes its cells faster or slower by some
-// percent. That lasts as long as it lives, and no round of it shows that. Rounds that differ
-// in their processes do.
+// In a run with many rounds, each round is a block: it runs in a process of its own. The addresses of a
+// process's heap, stacks and pages make its cells faster or slower by some percent. That lasts as long
+// as the process, and no single round shows it. Rounds in different processes do.
 
 const (
-	// leastBlocks: fewer rounds are no run of blocks, and stay in one process.
+	// leastBlocks: a run with fewer rounds has no blocks, and stays in one process.
 	leastBlocks = 4
 
-	// Each process first writes primeSize by one cell of each kind, which is in no figure.
+	// Each process first writes primeSize with one cell of each kind, which is in no figure.
 	primeSize = 1 << 20
 
-	// startTime is about how long a process takes to start and to measure its control.
+	// startTime is the approximate time to start a process and to measure its control.
 	startTime = 120 * time.Millisecond
 
 	blockRole = "block"
@@ -39,14 +38,13 @@ const (
 // Roles are the work that second processes do for sweeps.
 var Roles = map[string]study.Role{blockRole: runBlock}
 
-// A request is what a run asks of a block's process: the cell to run, or what it takes to do
-// nothing of ours.
+// A request is a run's request to a block's process: to run the cell, or to measure the control.
 type request struct {
 	Cell    *result.Cell `json:"cell,omitempty"`
 	Control bool         `json:"control,omitempty"`
 }
 
-// A reply is what it answers.
+// A reply is the process's answer.
 type reply struct {
 	Measurement *result.Measurement `json:"measurement,omitempty"`
 	Control     *result.Control     `json:"control,omitempty"`
@@ -56,12 +54,12 @@ type reply struct {
 	Errno   syscall.Errno       `json:"errno,omitempty"`
 }
 
-// runBlock does what it is asked on its standard input, in a directory of its own in args[0].
+// runBlock serves requests on its standard input, in a directory of its own in args[0].
 func runBlock(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) (err error) {
 	if len(args) != 1 {
 		return errors.New("a directory is missing")
 	}
-	// A terminal interrupts the whole group. This process ends with its input.
+	// A terminal interrupts the whole process group. This process ends with its input.
 	signal.Ignore(os.Interrupt, syscall.SIGHUP)
 	g, err := trial.OpenWorkDir(args[0], true)
 	if err != nil {
@@ -110,7 +108,7 @@ func answer(ctx context.Context, g *trial.WorkDir, r request) (a reply) {
 	return a
 }
 
-// Blocks is a matrix. Each of its rounds but the warm-up runs in a process of its own.
+// Blocks is a matrix whose rounds, except the warm-up, each run in a process of its own.
 type Blocks struct {
 	Matrix trial.Matrix
 
@@ -119,9 +117,9 @@ type Blocks struct {
 	process *Process // nil: none
 }
 
-// InBlocks returns the matrix in blocks. It hands over the control of each round. The caller
-// ends the blocks by Close. A matrix of few rounds stays as it is, and so does one that
-// [primes] refuses.
+// InBlocks returns the matrix in blocks. It passes on the control of each round. The caller ends the
+// blocks with Close. A matrix with few rounds stays unchanged, and so does one for which [primes]
+// returns none.
 func InBlocks(m trial.Matrix, g *trial.WorkDir, control func(result.Control) error) *Blocks {
 	b := &Blocks{Matrix: m, control: control}
 	all := make([]result.Cell, len(m.Cells))
@@ -144,9 +142,10 @@ func InBlocks(m trial.Matrix, g *trial.WorkDir, control func(result.Control) err
 	return b
 }
 
-// primes returns the short cells that each process of a round runs first. Of each load there is one in
-// memory and one that waits for the disk. There are none, and no blocks, if a cell needs one process
-// throughout. Such are file systems made for the run, a page cache in some state, and one long trial.
+// primes returns the short cells that each process runs first in a round: for each load one in memory
+// and one that waits for the disk. There are none, and no blocks, if a cell needs the same process
+// throughout: on file systems made for the run, with a required state of the page cache, and in one
+// long trial.
 func primes(cells []result.Cell) (short []result.Cell) {
 	type kind struct {
 		size    int64
@@ -170,8 +169,8 @@ func primes(cells []result.Cell) (short []result.Cell) {
 	return short
 }
 
-// blockCost is how long each block of a choice takes beside its trials, and how many bytes it
-// writes. A run without blocks has no such cost.
+// blockCost is the time that each block of a choice takes beside its trials, and the bytes that it
+// writes. Both are 0 for a run without blocks.
 func blockCost(c study.Choice, loads []Workload, rates []rate) (took time.Duration, size int64) {
 	if !inBlocks(c, loads) {
 		return 0, 0
@@ -189,13 +188,13 @@ func blockCost(c study.Choice, loads []Workload, rates []rate) (took time.Durati
 	return took, size
 }
 
-// inBlocks reports whether the run of a choice has blocks.
+// inBlocks reports whether the choice's run has blocks.
 func inBlocks(c study.Choice, loads []Workload) bool {
 	few := c.WidthToReach() == 0 && c.RoundsToRun() < leastBlocks
 	return len(primes(cellsOf(loads))) > 0 && len(c.FileSystems) == 0 && c.Preset.Name != study.PresetQuick && !few
 }
 
-// cellsOf returns the cells of workloads, each of one record.
+// cellsOf returns the cells of workloads, each with one record.
 func cellsOf(loads []Workload) []result.Cell {
 	cells := make([]result.Cell, len(loads))
 	for i, w := range loads {
@@ -231,16 +230,16 @@ func (b *Blocks) Close() error {
 	return p.Close()
 }
 
-// A Process runs cells for this one, one at a time, in a directory of its own.
+// A Process runs cells for this process, one at a time, in a directory of its own.
 type Process struct {
-	companion *study.Companion // nil: it has ended
+	companion *study.Companion // nil: the process has ended
 	out       *json.Decoder
 	cancel    context.CancelFunc
-	outer     context.Context // is not ended by cancel
+	outer     context.Context // not ended by cancel
 }
 
-// StartProcess starts one by second, that makes its directory in dir, and runs short cells in no
-// figure: of each kind of these cells one. The caller closes it.
+// StartProcess starts a process with second. The process makes its directory in dir, and first runs a
+// short cell of each kind, in no figure. The caller closes it.
 func StartProcess(ctx context.Context, second func(context.Context, ...string) *exec.Cmd, dir string, cells []result.Cell) (p *Process, err error) {
 	p = &Process{outer: ctx}
 	ctx, p.cancel = context.WithCancel(ctx)
@@ -269,7 +268,7 @@ func (p *Process) Run(c result.Cell) (result.Measurement, error) {
 	return *a.Measurement, nil
 }
 
-// ask waits for the answer of the process.
+// ask sends a request and waits for the reply.
 func (p *Process) ask(r request) (a reply, err error) {
 	if err = json.NewEncoder(p.companion.In).Encode(r); err == nil {
 		err = p.out.Decode(&a)
@@ -279,7 +278,7 @@ func (p *Process) ask(r request) (a reply, err error) {
 		p.cancel()
 		ended := p.companion.Wait()
 		if p.outer.Err() == nil && errors.Is(ended, context.Canceled) {
-			ended = nil // it had ended with success, and nobody interrupted this one
+			ended = nil // it had ended with success, and nobody interrupted this process
 		}
 		err = fmt.Errorf("the process of the round ended: %w", errors.Join(ended, err))
 		p.companion = nil

@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 
 func TestUnknownCommandIsRefused(t *testing.T) { isolate.RefusesUnknownCommand(t) }
 
-// A keeper keeps what a matrix does.
+// A keeper records the calls of a matrix.
 type keeper struct {
 	trials   []result.Trial
 	controls []result.Control
@@ -64,7 +64,7 @@ func (k *keeper) control(c result.Control) error {
 	return nil
 }
 
-// fewRounds is a matrix of cells that take next to nothing.
+// fewRounds is a matrix of cells that take almost no time.
 func fewRounds(rounds int) trial.Matrix {
 	m := trial.Matrix{Rounds: rounds, Seed: 3}
 	for _, w := range []Workload{
@@ -91,7 +91,7 @@ func TestEachRoundHasAProcessOfItsOwn(t *testing.T) {
 		t.Fatalf("%d rounds, %v", rounds, err)
 	}
 	for round := range leastBlocks + 1 {
-		if byRound[round] != round { // the warm-up stays here
+		if byRound[round] != round { // the warm-up stays in this process
 			t.Errorf("round %d is in process %d", round, byRound[round])
 		}
 	}
@@ -114,7 +114,7 @@ func TestEachRoundHasAProcessOfItsOwn(t *testing.T) {
 	}
 }
 
-// TestNoBlocks is of what has to stay in one process, or is not worth more.
+// TestNoBlocks: with cells that must stay in one process, and with too few rounds.
 func TestNoBlocks(t *testing.T) {
 	g := studytest.WorkDir(t)
 	check := func(what string, want bool, change func(*trial.Matrix)) {
@@ -137,7 +137,7 @@ func TestNoBlocks(t *testing.T) {
 	check("no second process", false, func(*trial.Matrix) {})
 }
 
-// TestFailuresOfAProcessKeepTheirKind: by it the command finds its exit code and its hint.
+// TestFailuresOfAProcessKeepTheirKind: the command finds its exit code and its hint by it.
 func TestFailuresOfAProcessKeepTheirKind(t *testing.T) {
 	run := func(ctx context.Context, role string, started func()) error {
 		g := studytest.WorkDir(t)

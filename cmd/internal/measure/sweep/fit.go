@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	// enough is how long a probe has to take to be believed.
+	// enough is the time from which on a probe is believed.
 	enough = 30 * time.Millisecond
 
-	// A probe of a policy that does not wait for the disk writes this much. If that
-	// took less than enough, it writes up to probeMost.
+	// A probe of a policy that does not wait for the disk writes probeLeast. If that took less than
+	// enough, it writes up to probeMost.
 	probeLeast = 2 << 20
 	probeMost  = 16 << 20
 
 	// A trial writes at most trialMost, so that the kernel has no reason to
-	// start writing back in the middle of it. Where Writes do not wait for
-	// the disk, it writes at least trialLeast, or in each of its turns, many times the usual buffers.
+	// start writing back in the middle of it. If Writes do not wait for the disk, it writes at least
+	// trialLeast, or in turns, many times the usual buffers.
 	trialLeast = 2 << 20
 	trialMost  = int64(study.MaxRecord)
 
@@ -32,34 +32,33 @@ const (
 	runMost = 12 << 30
 
 	// The bytes of a run are enough for this percentage of the rounds that are planned for
-	// the default time. It goes on until it is settled.
+	// the default time, because it goes on until it is settled.
 	spareRounds = 150
 
-	// longest and shortest are the bounds of what the slowest trial of a group
-	// aims at. Short trials leave time for more rounds, and these show more of a
-	// machine that is now quick, now slow. But trials shorter than decent are
-	// all overhead, and then fewer rounds are better.
+	// longest and shortest bound the time that the slowest trial of a group aims at. Short trials leave
+	// time for more rounds, and more rounds show more of a machine whose speed changes. But a trial
+	// shorter than decent is mostly overhead, and then fewer rounds are better.
 	longest  = 500 * time.Millisecond
 	decent   = 200 * time.Millisecond
 	shortest = 5 * time.Millisecond
 
-	// A trial whose Writes wait for the disk takes no longer: it costs a thousand times the others, and is known well enough. The time is
-	// better spent on rounds.
+	// A trial whose Writes wait for the disk takes no longer: its cost is a thousand times the others', and known well enough. The time
+	// is better spent on rounds.
 	durableLongest = 150 * time.Millisecond
 )
 
-// A rate is what a probe found: a fixed part and one for each record.
+// A rate is the time that a probe measured: a fixed part and a part for each record.
 type rate struct {
 	fixed     time.Duration // open, garbage collection, settling
-	perRecord float64       // nanoseconds, the check included
+	perRecord float64       // nanoseconds, with the check
 }
 
 func (r rate) estimate(records int64) time.Duration {
 	return r.fixed + time.Duration(r.perRecord*float64(records))
 }
 
-// calibrate finds the rate of every workload by short runs of it in a closed loop;
-// the same load is probed once.
+// calibrate finds the rate of every workload by short runs in a closed loop; equal loads are probed
+// once.
 func calibrate(ctx context.Context, g *trial.WorkDir, loads []Workload, probed func(done, all int)) ([]rate, error) {
 	rates, fixed := make([]rate, len(loads)), make([]float64, len(loads))
 	known := map[Workload]rate{}
@@ -77,7 +76,7 @@ func calibrate(ctx context.Context, g *trial.WorkDir, loads []Workload, probed f
 		}
 		rates[i], fixed[i] = r, float64(r.fixed)
 	}
-	// The fixed part is much the same for all, and one of some milliseconds is easily disturbed.
+	// The fixed part is much the same for all cells, and a few milliseconds are easily disturbed.
 	middle := time.Duration(stat.Quantile(fixed, 0.5))
 	for i, w := range loads {
 		rates[i].fixed = middle
@@ -86,8 +85,8 @@ func calibrate(ctx context.Context, g *trial.WorkDir, loads []Workload, probed f
 	return rates, nil
 }
 
-// due returns the rate of the same workload with so many records due a second. A
-// policy that can't keep up takes as long as it needs, until it is given up.
+// due returns the rate of the same workload at perSecond records a second. A policy that can't keep up
+// takes as long as it needs, until it is given up.
 func (r rate) due(perSecond float64) rate {
 	if perSecond > 0 {
 		step := float64(time.Second) / perSecond
@@ -96,8 +95,8 @@ func (r rate) due(perSecond float64) rate {
 	return r
 }
 
-// inTurns returns the rate of a trial of the workload's turns, with their controls. About half of the fixed part comes
-// once: what prepares the memory, and what settles the file system.
+// inTurns returns the rate of a trial in the workload's turns, with their controls. About half of the fixed part
+// occurs once: the preparation of the memory, and the settling of the file system.
 func (r rate) inTurns(w Workload) rate {
 	n := max(1, w.Turns)
 	records := float64(n)
@@ -137,8 +136,8 @@ func (w Workload) probe(ctx context.Context, g *trial.WorkDir) (rate, error) {
 	}
 }
 
-// least returns the number of records that make up size. Where each Write waits for the
-// disk or for its time, it is one for each writer.
+// least returns the number of records that make up size. If each Write waits for the disk or for its
+// time, it is one record for each writer.
 func (w Workload) least(size int64) int64 {
 	one := int64(w.Writers)
 	if w.durable() || w.Rate > 0 {
@@ -147,12 +146,13 @@ func (w Workload) least(size int64) int64 {
 	return max(one, size/w.RecordBytes)
 }
 
-// checkTime is about how long the check of a byte takes, and the preparation of its
-// memory. Both come on top of what is in the clock.
+// checkTime is the approximate time to check a byte, and to prepare its memory. Both are outside the
+// measured time.
 const checkTime = 2 * time.Nanosecond
 
-// plan fits the workloads into the time, with the bursts at the given rates. They are in turns, or in fewer turns or
-// none where the rounds of a verdict would else not fit. It returns in one of how many rounds the paced ones run.
+// plan fits the workloads into the time, with the bursts at the given rates. The bursts are in turns, or in fewer
+// turns or none if the rounds for a verdict would not fit otherwise. Paced workloads run in every n-th round; it
+// returns n as every.
 func plan(g *trial.WorkDir, c study.Choice, loads []Workload, rates []rate, left time.Duration) (f fitting, every int) {
 	for _, turns := range []int{burstTurns, fewTurns, 0} {
 		loads = slices.Clone(loads)
@@ -172,22 +172,21 @@ func plan(g *trial.WorkDir, c study.Choice, loads []Workload, rates []rate, left
 	return f, every
 }
 
-// A fitting is a matrix that has to fit into a time.
+// A fitting is a matrix that must fit into a time.
 type fitting struct {
 	loads  []Workload
 	rates  []rate
 	rounds int
-	fixed  bool          // the number of rounds was asked for
+	fixed  bool          // the number of rounds was chosen
 	most   int64         // bytes of a trial
-	block  time.Duration // that each round takes beside its trials
+	block  time.Duration // time of each round beside its trials
 
 	records []int64
 }
 
-// into sets the records of each cell and the number of rounds. These and the round that
-// counts system calls then take the time given. It cuts first the length of the trials,
-// then the rounds that no verdict needs. Then it cuts the trials again, and at last all
-// rounds but one.
+// into sets the records of each cell and the number of rounds, so that these and the round that counts
+// system calls take the given time. It first shortens the trials, then removes rounds that no verdict
+// needs. Then it shortens the trials again, and at last removes all rounds but one.
 func (f fitting) into(budget time.Duration) fitting {
 	enough := f.rounds
 	if !f.fixed {
@@ -205,13 +204,13 @@ func (f fitting) into(budget time.Duration) fitting {
 	return fit
 }
 
-// slackRounds are planned beyond those of a verdict: a run that is slower than its calibration still has these.
+// slackRounds are planned beyond the rounds for a verdict, for a run that is slower than its calibration.
 const slackRounds = 1
 
-// verdictRounds is the least number of rounds to plan so that a difference can be called
-// proven in every group of cells that are compared.
+// verdictRounds is the least number of rounds in which a difference can be proven in every group of
+// cells that are compared, plus slackRounds.
 func (f fitting) verdictRounds() int {
-	groups := map[Workload]int{} // without what the cells of a group differ in
+	groups := map[Workload]int{} // keyed by the loads without the fields in which the cells of a group differ
 	rounds := stat.VerdictRounds
 	for _, w := range f.loads {
 		if w.Twin || w.Empty {
@@ -224,15 +223,14 @@ func (f fitting) verdictRounds() int {
 	return rounds + slackRounds
 }
 
-// try finds the longest trials, though not shorter than least, with which the
-// rounds fit into the budget. If not even these do, ok is false.
+// try finds the longest trials, but not shorter than least, with which the rounds fit into the budget.
+// ok is false if not even the shortest fit.
 func (f fitting) try(rounds int, least, budget time.Duration) (fit fitting, ok bool) {
 	f.rounds = rounds
 	for aim := longest; ; aim = max(least, aim*9/10) {
-		// Some cells of one record size and number of writers do not wait for the disk. They
-		// write the same number of records, that of the slowest. They are compared with each
-		// other, and some of their costs come once a file. A durable cell has its own, and its
-		// twin's.
+		// Cells with one record size and number of writers that do not wait for the disk write the same
+		// number of records, the number of the slowest: they are compared with each other, and some of
+		// their costs occur once a file. A durable cell and its twin have a number of their own.
 		records := make([]int64, len(f.loads))
 		for i, w := range f.loads {
 			records[i] = f.alone(i, aim)
@@ -271,11 +269,11 @@ func (w Workload) shares(other Workload) bool {
 	return w.Policy == other.Policy || !w.durable() && !other.durable() && !w.Empty && !other.Empty
 }
 
-// most is how many bytes a trial may write on g. It is trialMost, or less if the run's
-// bytes allow less, or if a small disk must leave room for other files. A nil g has room.
+// most is the largest number of bytes that a trial may write on g. It is trialMost, or less if the
+// run's bytes allow less, or if a small disk must leave room for other files. A nil g has room.
 func most(g *trial.WorkDir, c study.Choice, loads []Workload) int64 {
 	bursts, long := apart(loads)
-	each, all := int64(0), runBytes(c, loads) // each: bytes that a round writes for one of each trial
+	each, all := int64(0), runBytes(c, loads) // each: bytes of a round with one of each trial
 	for _, w := range long {
 		if !w.Empty {
 			n := min(pacedTrials(c, long), mostPaced)
@@ -310,12 +308,12 @@ func most(g *trial.WorkDir, c study.Choice, loads []Workload) int64 {
 	return each
 }
 
-// timesDefault is by how much the time of a run is longer than the default, at least 1.
+// timesDefault is the run's time as a multiple of the default time, at least 1.
 func timesDefault(c study.Choice) float64 {
 	return max(1, float64(c.TimeToTake())/float64(study.Default().Budget))
 }
 
-// runBytes is how many bytes the trials of a run may write, after calibration.
+// runBytes is the number of bytes that the trials of a run may write, after calibration.
 func runBytes(c study.Choice, loads []Workload) int64 {
 	bursts, _ := apart(loads)
 	return int64(runMost*timesDefault(c)) - probeBytes(bursts)
@@ -339,8 +337,8 @@ func probeBytes(loads []Workload) (size int64) {
 	return size
 }
 
-// alone is how many records the cell writes in the time, within the bounds; a
-// whole number for each writer.
+// alone is the number of records that the cell writes in the time, within the bounds; a whole number
+// for each writer.
 func (f fitting) alone(i int, t time.Duration) int64 {
 	w := f.loads[i]
 	n := int64(float64(t) / max(f.rates[i].perRecord, 1))
@@ -353,9 +351,9 @@ func (f fitting) alone(i int, t time.Duration) int64 {
 	return max(1, n/int64(w.Writers)) * int64(w.Writers)
 }
 
-// beside fits the bursts into the time that n trials of each paced workload leave, and
-// returns in one of how many rounds these run. The bursts get the rounds for a verdict
-// before there are more than leastPaced trials, and no time is kept for more trials than there are rounds.
+// beside fits the bursts into the time that n trials of each paced workload leave. It returns with every
+// that paced workloads run in every n-th round. The bursts get the rounds for a verdict before the paced
+// workloads get more than leastPaced trials, and no time is kept for more trials than there are rounds.
 func (f fitting) beside(long []Workload, n int, budget time.Duration) (fit fitting, every int) {
 	n = min(n, mostPaced)
 	one, once := pacedTime(long)

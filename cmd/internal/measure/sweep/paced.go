@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
 )
 
-// A paced trial lasts for three periods of its policy, so that it shows what they cost. At
-// full speed that would be gigabytes, so its records are due at a moderate rate.
+// A paced trial lasts for three periods of its policy, so that it shows their cost. At full speed it
+// would write gigabytes, so its records are due at a moderate rate.
 //
 // All trials that are compared have one length: the first Writes to a file take longer, and a short trial has more of them.
 // A policy with a longer period than longestShort has a stand-in with the same buffer and periods of shortPeriod. More
@@ -25,19 +25,19 @@ const (
 	shortPeriod  = 100 * time.Millisecond // of a stand-in
 	longestShort = 250 * time.Millisecond // the longest period of a policy without a stand-in
 	fewLong      = 2
-	pacedSettle  = 150 * time.Millisecond // of each paced trial, at its beginning: its times are not compared
-	pacedFixed   = 50 * time.Millisecond  // about what comes before and after such a trial
+	pacedSettle  = 150 * time.Millisecond // at the beginning of each paced trial: times in it are not compared
+	pacedFixed   = 50 * time.Millisecond  // approximate time before and after such a trial
 
-	// Paced trials may take pacedShare of the time, in percent. A policy for which there
-	// is no time for leastPaced trials has none.
+	// Paced trials may take pacedShare percent of the time. A policy without time for leastPaced trials
+	// has none.
 	pacedShare = 52
 	leastPaced = 4
 )
 
 // paced returns the workloads in which the periods of the policies fall due, under the load
-// with the fewest writers. They are each policy with a period for which there is time, its stand-in, and
-// its control, which never syncs and has the same buffer. One control comes again, and one
-// workload writes nothing; a quick run has neither, and one trial in place of fewLong.
+// with the fewest writers: each policy with a period for which there is time, its stand-in, and its
+// control, which never syncs and has the same buffer. One control has a twin, and one workload writes
+// nothing; a quick run has neither, and one trial in place of fewLong.
 func paced(c study.Choice, loads []Workload) []Workload {
 	if len(loads) == 0 {
 		return nil
@@ -105,17 +105,18 @@ func withControls(base Workload, periodic []Workload, quick bool) []Workload {
 	return append(all, twin, empty)
 }
 
-// period is the longest one of the workload's policy.
+// period is the longest period of the workload's policy.
 func (w Workload) period() time.Duration { return max(w.Policy.FlushEvery, w.Policy.Sync.Every) }
 
-// standIn is the workload with periods of shortPeriod at most.
+// standIn is the workload with periods of at most shortPeriod.
 func (w Workload) standIn() Workload {
 	w.StandIn = true
 	w.Policy.FlushEvery, w.Policy.Sync.Every = min(w.Policy.FlushEvery, shortPeriod), min(w.Policy.Sync.Every, shortPeriod)
 	return w
 }
 
-// pacedTime is how long one trial of each workload takes, of those that have many, and all trials of those that have few.
+// pacedTime returns two sums: the time of one trial of each workload with many trials, and the time of all trials of the
+// workloads with few.
 func pacedTime(all []Workload) (one, once time.Duration) {
 	for _, w := range all {
 		if w.Few > 0 {
@@ -127,7 +128,8 @@ func pacedTime(all []Workload) (one, once time.Duration) {
 	return one, once
 }
 
-// pacedTrials returns for how many trials of each paced workload there is time, beside those that have few.
+// pacedTrials returns the number of trials of each paced workload for which there is time, after the
+// workloads with few trials.
 func pacedTrials(c study.Choice, all []Workload) int {
 	one, once := pacedTime(all)
 	return int(max(0, c.TimeToTake()*pacedShare/100-once) / max(1, one))
@@ -136,9 +138,9 @@ func pacedTrials(c study.Choice, all []Workload) int {
 // mostPaced trials are enough for a verdict. More time is better spent on the bursts.
 const mostPaced = 2 * stat.VerdictRounds
 
-// spread returns in one of how many rounds paced cells run, so that they have n trials. It
-// leaves out rounds that would give them one more, down to the least; and if these are not
-// enough they have fewer trials.
+// spread returns a number of rounds, and every: paced cells run in every n-th round, so that they have
+// n trials. It leaves out rounds that would give them one more, but keeps at least least rounds; if
+// these are not enough, the cells have fewer trials.
 func spread(rounds, least, n int) (fewer, every int) {
 	n = max(1, min(n, rounds))
 	if n > 1 {

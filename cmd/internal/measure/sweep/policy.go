@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
 )
 
-// Policy is the study of what each policy costs here: records of one size,
-// appended to one file by one goroutine and by many.
+// Policy is the sweep that finds the cost of each policy here: records of one size, appended to one
+// file by one goroutine and by many.
 func Policy() Sweep {
 	return Sweep{
 		Name:     "policy",
@@ -39,8 +39,8 @@ func Policy() Sweep {
 	}
 }
 
-// Policies are the ones that the study compares by default. They go from the one
-// that keeps nothing back in memory to those that keep nothing from the disk.
+// Policies are the policies that the sweep compares by default, from one without buffer and sync to
+// ones that sync before a Write returns.
 func Policies() []holdfast.Policy {
 	return []holdfast.Policy{
 		holdfast.Unbuffered(),
@@ -55,21 +55,22 @@ func Policies() []holdfast.Policy {
 	}
 }
 
-// burstTurns is how many turns a burst has, see [result.Cell.Turns]: of so many short ones in a
-// row, a busy machine spares one. A machine that is so busy, or so slow, that the rounds for a verdict
-// don't fit has fewTurns, or none. How they were chosen is in docs/design/measuring.md.
+// burstTurns is the number of turns in a burst, see [result.Cell.Turns]: of five short turns in a row,
+// a busy machine leaves one undisturbed. If the machine is so busy or slow that the rounds for a
+// verdict don't fit, a burst has fewTurns, or none. docs/design/measuring.md shows how the numbers were
+// chosen.
 const (
 	burstTurns = 5
 	fewTurns   = 3
 )
 
-// inTurns gives them to the workloads whose Writes don't wait for the disk, and to the empty
-// ones: they are compared with each other. A sync takes longer than a disturbance, and more turns of it too much time.
+// inTurns gives turns to the workloads whose Writes don't wait for the disk, and to the empty ones, because these are
+// compared with each other. A sync takes longer than a disturbance, and turns with syncs would take too long.
 func inTurns(c study.Choice, loads []Workload) []Workload {
 	if c.Rate > 0 || !inBlocks(c, loads) {
 		return loads
 	}
-	loads = slices.Clone(loads) // the long ones have none
+	loads = slices.Clone(loads) // paced ones have no turns
 	for i := range loads {
 		loads[i].Controlled = !loads[i].Empty
 		if !loads[i].durable() {
@@ -80,9 +81,9 @@ func inTurns(c study.Choice, loads []Workload) []Workload {
 }
 
 // withTwins repeats two workloads of the first group under second names. One works in
-// memory. It is the fixed buffer of 64 KiB if there is one, because most others are
-// compared with its like. Else it is the first that never waits for the disk. The other
-// waits for the disk: a group commit if it is there, else the first of its kind.
+// memory: the fixed buffer of 64 KiB if there is one, because most others are similar to it, else the
+// first that never waits for the disk. The other waits for the disk: a group commit if there is one,
+// else the first that waits.
 func withTwins(loads []Workload) []Workload {
 	first := func(is ...func(Workload) bool) int {
 		for _, is := range is {
@@ -107,7 +108,7 @@ func withTwins(loads []Workload) []Workload {
 	return twinned
 }
 
-// withEmpty adds one workload for each load that writes nothing.
+// withEmpty adds a workload that writes nothing for each load.
 func withEmpty(loads []Workload) []Workload {
 	seen := map[string]bool{}
 	for _, w := range slices.Clone(loads) {

@@ -1,5 +1,5 @@
-// Package sweep asks one question of many policies under one load or several: what each
-// costs, or which meets a need. It fits the cells into the time that is given.
+// Package sweep compares many policies under one load or several: it finds the cost of each, or the one
+// that meets a need. It fits the cells into the given time.
 //
 // Start with [Sweep]; [Policy] and [Advice] are the only two.
 package sweep
@@ -22,16 +22,16 @@ type Sweep struct {
 	Name     string
 	Question string
 
-	// Workloads returns the cells without their numbers of records.
+	// Workloads returns the cells, still without their numbers of records.
 	Workloads func(study.Choice) []Workload
 
-	paced bool // at a rate, the trials are planned by what a judgement needs
+	paced bool // at a rate, the trials are planned for a judgement
 }
 
-// A Workload is a cell before it is known how much of it fits in the time.
+// A Workload is a cell before its number of records is known.
 type Workload struct {
-	Twin        bool // this one repeats the one before it, to learn the noise
-	Empty       bool // nothing is written, to learn what measuring takes
+	Twin        bool // repeats the workload before it, to learn the noise
+	Empty       bool // writes nothing, to learn the cost of measuring
 	Policy      holdfast.Policy
 	RecordBytes int64
 	Writers     int
@@ -39,19 +39,19 @@ type Workload struct {
 
 	Length time.Duration // of a trial of a paced workload; 0 is none
 
-	Few     int    // a paced workload has so many trials in all; 0: as many as the others
-	Short   string // of one with few: the name of the one that bounds its cost, see [result.Cell.Short]
-	StandIn bool   // this one only bounds the cost of another
+	Few     int    // total number of trials of a paced workload; 0: as many as the others
+	Short   string // if Few is set: the name of the workload that bounds its cost, see [result.Cell.Short]
+	StandIn bool   // only bounds the cost of another workload
 
-	Turns int // of a trial; 0 is none
+	Turns int // number of turns in a trial; 0: no turns
 
-	Controlled bool // the same bytes are written without a Writer beside it, see [result.Cell.Control]
+	Controlled bool // the same bytes are written beside it without a Writer, see [result.Cell.Control]
 }
 
-// steadyTime is how long a steady trial may take by default.
+// steadyTime is the longest time of a steady trial by default.
 const steadyTime = time.Minute
 
-// Name returns the workload's name, which no other of the matrix has.
+// Name returns the workload's name, unique in the matrix.
 func (w Workload) Name() string {
 	name := fmt.Sprintf("policy=%v/record=%v/writers=%d", w.Policy, holdfast.Size(w.RecordBytes), w.Writers)
 	if w.Empty {
@@ -69,7 +69,7 @@ func (w Workload) Name() string {
 	return name
 }
 
-// inSmallTurns reports whether the turns of a trial share the records of one. Without a buffer a
+// inSmallTurns reports whether the turns of a trial share the records of one trial. Without a buffer a
 // short file shows as much as a long one.
 func (w Workload) inSmallTurns() bool { return w.Turns > 0 && w.Policy.Buffer == 0 && !w.Empty }
 
@@ -79,9 +79,8 @@ func (w Workload) durable() bool {
 }
 
 // Prepare calibrates the sweep's cells on g with short runs, fits them into the
-// choice's time and returns what is to be run. Fewer rounds than the preset's are
-// planned where the disk is too slow for more; rounds that were asked for stay,
-// however long they take.
+// choice's time and returns the matrix. It plans fewer rounds than the preset's if the disk is too slow
+// for them; a chosen number of rounds stays, however long they take.
 func (s Sweep) Prepare(ctx context.Context, g *trial.WorkDir, c study.Choice, probed func(done, all int)) (trial.Matrix, result.Plan, error) {
 	if s.paced && c.Rate > 0 {
 		return s.preparePaced(ctx, g, c, probed)
@@ -132,8 +131,8 @@ func (s Sweep) Prepare(ctx context.Context, g *trial.WorkDir, c study.Choice, pr
 	return m, p, g.Need(p.Room)
 }
 
-// planned is the percentage of the time that the planned rounds take. The rest is for those that some ratio still needs then, or
-// for a slow disk's.
+// planned is the percentage of the time that the planned rounds take. The rest is for further rounds that some ratio may need,
+// or for a slow disk.
 const planned = 65
 
 // apart returns the bursts and the paced workloads.
@@ -148,7 +147,8 @@ func apart(loads []Workload) (bursts, long []Workload) {
 	return bursts, long
 }
 
-// paced is the cell of a paced workload, which runs in one of so many rounds; one with few trials has these.
+// paced is the cell of a paced workload, which runs in every n-th round, with n = every. A workload with Few
+// trials spreads them over all rounds.
 func (w Workload) paced(rounds, every int) result.Cell {
 	records := int64(math.Ceil(w.Rate * w.Length.Seconds()))
 	cell := w.cell(max(1, records/int64(w.Writers)) * int64(w.Writers))
@@ -158,8 +158,8 @@ func (w Workload) paced(rounds, every int) result.Cell {
 	return cell
 }
 
-// Outline returns what Prepare would plan, without its calibration. The records of
-// a cell are 0 where that decides them, and the plan's sizes are upper bounds.
+// Outline returns the plan of Prepare, without its calibration. A cell has 0 records if calibration
+// decides their number, and the plan's sizes are upper bounds.
 func (s Sweep) Outline(c study.Choice) ([]result.Cell, result.Plan) {
 	var cells []trial.Cell
 	var outline []result.Cell
@@ -194,7 +194,7 @@ func (s Sweep) Outline(c study.Choice) ([]result.Cell, result.Plan) {
 	}
 	_, plan := matrix(c, loads, cells, rounds)
 	if !c.Steady {
-		// Rounds that were asked for are run, however short the time is.
+		// A chosen number of rounds runs, however short the time is.
 		least := shortest * time.Duration(len(cells)*(c.Rounds+1))
 		plan.Estimate, plan.Limit = max(least, c.TimeToTake()), c.TimeToTake()
 		bursts, _ := apart(loads)
@@ -205,7 +205,7 @@ func (s Sweep) Outline(c study.Choice) ([]result.Cell, result.Plan) {
 	return outline, plan
 }
 
-// steadyLongest is how long each trial of so many steady cells may take.
+// steadyLongest is the longest time of each trial, with this number of steady cells.
 func steadyLongest(c study.Choice, cells int) time.Duration {
 	if c.Budget == 0 {
 		return steadyTime
@@ -213,10 +213,10 @@ func steadyLongest(c study.Choice, cells int) time.Duration {
 	return c.Budget / time.Duration(cells*c.RoundsToRun())
 }
 
-// matrix returns the cells as a matrix, and what its plan promises.
+// matrix returns the cells as a matrix, and its plan.
 func matrix(c study.Choice, loads []Workload, cells []trial.Cell, rounds int) (trial.Matrix, result.Plan) {
 	m := trial.Matrix{Cells: cells, Rounds: rounds, Seed: c.Seed}
-	plan := result.Plan{Preset: c.Preset.Name, Rounds: rounds, Width: c.WidthToReach(), Estimate: m.Estimate()}
+	plan := result.Plan{Preset: c.Preset.Name, Rounds: rounds, Width: c.WidthToReach(), Words: c.EndsByWords(), Estimate: m.Estimate()}
 	var once, round int64 // bytes
 	type part struct{ size, every int64 }
 	var paced []part
@@ -253,9 +253,8 @@ func matrix(c study.Choice, loads []Workload, cells []trial.Cell, rounds int) (t
 	return m, plan
 }
 
-// room is what one trial may take on the disk. That is its file and what the
-// Writer may reserve ahead of it, or what is written before to prepare the
-// memory. What the file system needs to keep its books comes on top.
+// room is the disk space that one trial may need: its file with the Writer's reservation ahead of it,
+// or the files that prepare the memory before. The file system's own bookkeeping is added.
 func room(size int64) int64 {
 	return max(size+size/2, trial.PreparedBytes(size)) + 4<<20
 }
@@ -263,8 +262,8 @@ func room(size int64) int64 {
 // strideBuffered times one Write in 31: see trial.Append.
 const strideBuffered = 31
 
-// controlSyncs is the most records of the control of a policy whose Writes wait for the disk: each is one sync. A
-// fourth of the trial's own are no more.
+// controlSyncs is the largest number of records in the control of a policy whose Writes wait for the disk, since
+// each is one sync. It is also at most a fourth of the trial's records.
 const controlSyncs = 100
 
 // cell is the workload with its number of records.
@@ -291,8 +290,8 @@ func (w Workload) cell(records int64) result.Cell {
 	return cell
 }
 
-// tracedRecords bounds a cell that runs under a tracer, where each system call
-// takes ten times as long.
+// tracedRecords bounds the records of a cell that runs under a tracer, where each system call takes ten
+// times as long.
 const tracedRecords = 20_000
 
 // Trace runs a cell once under [trial.CountByTrace], with fewer records.
@@ -306,8 +305,8 @@ func Trace(ctx context.Context, g *trial.WorkDir, c result.Cell) (trial.Traced, 
 	return trial.Traced{Cell: c.Name, Records: c.Records}, err
 }
 
-// Cell returns what runs a cell. Its warm-up counts system calls if it is to, and
-// is a short one where trials are long.
+// Cell returns the function that runs a cell. Its warm-up counts system calls if counting says so, and
+// is short if trials are long.
 func Cell(c result.Cell, estimate time.Duration, counting trial.Counting) trial.Cell {
 	a := trial.Append{
 		Policy: c.Policy, RecordBytes: c.RecordBytes, Writers: c.Writers, Records: c.Records, Stride: c.LatencyStride,
@@ -333,11 +332,11 @@ func Cell(c result.Cell, estimate time.Duration, counting trial.Counting) trial.
 	return trial.Cell{Cell: c, Run: run, Estimate: estimate}
 }
 
-// mostTurns bounds those of an edited file.
+// mostTurns bounds the turns in an edited file.
 const mostTurns = 100
 
-// again returns the matrix of a sweep that a header describes. Results may be
-// edited: it refuses cells that no sweep has.
+// again returns the matrix of a sweep that a header describes. Results may have been edited: it refuses
+// cells that no sweep has.
 func again(h result.Header, counting trial.Counting) (trial.Matrix, error) {
 	m := trial.Matrix{Rounds: h.Plan.Rounds, Seed: h.Seed, Limit: h.Plan.Limit}
 	m.MostRounds = h.Plan.MostRounds
@@ -362,8 +361,8 @@ func again(h result.Header, counting trial.Counting) (trial.Matrix, error) {
 }
 
 // PrepareOn is Prepare on several file systems: it calibrates on each of them, and runs
-// all cells in one order. What fits into the time of a trial on one file system need
-// not fit on another. The rounds are those of the file system that has the fewest.
+// all cells in one order. A trial that fits into the time on one file system need not fit on another.
+// All run the number of rounds of the slowest.
 func (s Sweep) PrepareOn(ctx context.Context, sites []study.Site, c study.Choice, probed func(done, all int)) (trial.Matrix, result.Plan, error) {
 	var all []study.OnSite
 	for _, site := range sites {

@@ -38,7 +38,7 @@ func TestPolicyStudyHasEveryCellAndItsTwins(t *testing.T) {
 	check(study.Choice{Preset: study.Default(), Policies: []holdfast.Policy{one, one}, Writers: []int{1, 1}, Records: []holdfast.Size{16}}, 1+1+1, 1, 0)
 }
 
-// TestBurstsThatDoNotWaitHaveTurns: where they are compared with each other, in blocks.
+// TestBurstsThatDoNotWaitHaveTurns: in blocks, where they are compared with each other.
 func TestBurstsThatDoNotWaitHaveTurns(t *testing.T) {
 	check := func(what string, want bool, change func(*study.Choice)) {
 		t.Helper()
@@ -80,14 +80,14 @@ func TestTwinIsTheSameWorkload(t *testing.T) {
 	t.Errorf("the twin of %q is not in the matrix", cell.Twin)
 }
 
-// A disk is what a probe would find on one: a made-up machine.
+// A disk is a made-up machine, by the times that a probe would measure.
 type disk struct {
 	call time.Duration // one system call
 	sync time.Duration
 	mib  time.Duration // one MiB to the disk
 }
 
-// rates returns what the probes of the workloads would show.
+// rates returns the probe results of the workloads.
 func (d disk) rates(loads []Workload) []rate {
 	rates := make([]rate, len(loads))
 	for i, w := range loads {
@@ -139,8 +139,8 @@ func TestDefaultRunFitsIntoItsTimeWithEnoughRounds(t *testing.T) {
 	}
 }
 
-// The nine policies of a group take eleven rounds, and one is planned beyond; their twin and the empty cells
-// are in no group.
+// The nine policies of a group need eleven rounds, and one more is planned; the twin and the empty cells are
+// in no group.
 func TestVerdictRoundsAreThoseOfTheLargestGroup(t *testing.T) {
 	check := func(c study.Choice, want int) {
 		t.Helper()
@@ -233,7 +233,7 @@ func TestPrepareOnARealDisk(t *testing.T) {
 	}
 }
 
-// TestAdviceStudyRunsEachPolicyAtTheRate has an empty cell there, and at full speed a twin.
+// TestAdviceStudyRunsEachPolicyAtTheRate: at a rate it has an empty cell, and at full speed a twin.
 func TestAdviceStudyRunsEachPolicyAtTheRate(t *testing.T) {
 	for _, rate := range []float64{0, 50000} {
 		loads := Advice().Workloads(study.Choice{Policies: []holdfast.Policy{holdfast.Durable(), holdfast.EachDurable()}, Setting: study.Setting{Rate: rate}})
@@ -251,8 +251,7 @@ func TestAdviceStudyRunsEachPolicyAtTheRate(t *testing.T) {
 }
 
 // TestPacedTrialsShowWhatIsJudged plans for made-up disks. Each trial of a policy that keeps the
-// rate has three periods and its share of the samples. The time is kept by leaving out the last
-// policies.
+// rate has three periods and its share of the samples. The last policies are left out to keep the time.
 func TestPacedTrialsShowWhatIsJudged(t *testing.T) {
 	plan := func(d disk, setting float64, quantile float64, budget time.Duration, policies ...holdfast.Policy) pacing {
 		loads := Advice().Workloads(study.Choice{Policies: policies, Setting: study.Setting{Rate: setting}})
@@ -301,8 +300,8 @@ func TestPrepareStopsWhenCancelled(t *testing.T) {
 	}
 }
 
-// TestRatesOfOpenLoops: a policy that keeps up takes as long as the rate says, and
-// one that can't until it is given up.
+// TestRatesOfOpenLoops: a policy that keeps up takes the time of the rate, and one that can't takes its
+// own time until it is given up.
 func TestRatesOfOpenLoops(t *testing.T) {
 	check := func(closed, perSecond, want float64) {
 		t.Helper()
@@ -316,8 +315,8 @@ func TestRatesOfOpenLoops(t *testing.T) {
 	check(1e9, 1e6, 3000)
 }
 
-// TestTimeThatIsUpIsStillALimit: calibration may take all the time there is, and 0
-// would be no limit.
+// TestTimeThatIsUpIsStillALimit: calibration may use up all the time, and a limit of 0 would mean no
+// limit.
 func TestTimeThatIsUpIsStillALimit(t *testing.T) {
 	g := studytest.WorkDir(t)
 	c := study.Choice{Preset: study.Default(), Policies: []holdfast.Policy{holdfast.Buffered(4096)}, Writers: []int{1}, Budget: time.Nanosecond}
@@ -327,7 +326,7 @@ func TestTimeThatIsUpIsStillALimit(t *testing.T) {
 	}
 }
 
-// TestPacedTrialsAreLongEnough: for three periods of each policy that there is time for.
+// TestPacedTrialsAreLongEnough: for three periods of each policy for which there is time.
 func TestPacedTrialsAreLongEnough(t *testing.T) {
 	policies := func(texts ...string) (list []holdfast.Policy) {
 		for _, text := range texts {
@@ -369,12 +368,11 @@ func TestPacedTrialsAreLongEnough(t *testing.T) {
 	check(10*time.Second, Policies())
 	check(0, policies("sync=never", "buffer=64KiB,sync=1h"))
 	check(24*time.Hour, policies("buffer=64KiB,sync=1h"), "buffer=64KiB,sync=never", "buffer=64KiB,sync=100ms", "buffer=64KiB,sync=1h0m0s")
-	check(0, policies("buffer=64KiB,sync=100ms", "buffer=64KiB,sync=1s"), "buffer=64KiB,sync=never", "buffer=64KiB,sync=100ms", "buffer=64KiB,sync=1s") // a policy that is there stands in
+	check(0, policies("buffer=64KiB,sync=100ms", "buffer=64KiB,sync=1s"), "buffer=64KiB,sync=never", "buffer=64KiB,sync=100ms", "buffer=64KiB,sync=1s") // the chosen policy with the short period is the stand-in
 }
 
-// TestPlanHasBothParts checks the plan on each disk. It has the rounds for a verdict of
-// the bursts, and trials of the paced cells, on a fast disk enough for an interval. It
-// keeps the time and the bytes.
+// TestPlanHasBothParts checks the plan on each disk. It has the rounds for a verdict on the bursts, and
+// trials of the paced cells, on a fast disk enough for an interval. It keeps the time and the bytes.
 func TestPlanHasBothParts(t *testing.T) {
 	for name, d := range map[string]disk{"fast": fast, "slow": slow} {
 		paced := leastPaced

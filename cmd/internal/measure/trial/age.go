@@ -2,8 +2,8 @@ package trial
 
 import "time"
 
-// lookEvery is how often an open loop looks which bytes are durable. It takes part in
-// the CPU time of the trial, and of the empty cell as well.
+// lookEvery is the interval at which an open loop looks which bytes are durable. The look uses CPU time
+// in the trial, and in the empty cell as well.
 const lookEvery = 5 * time.Millisecond
 
 // watchAge returns the greatest age of a byte that was not durable, while the workers
@@ -32,10 +32,10 @@ func (c *workers) watchAge(w Target) time.Duration {
 	}
 }
 
-// An age follows how long bytes have waited to be durable. What it finds is a lower
-// bound: a byte may have been written since the look before the one that first saw it.
+// An age follows how long bytes have waited to be durable. Its result is a lower bound: a byte may have
+// been written just after the look before the one that first saw it.
 type age struct {
-	looks  []look // those with bytes that were not durable at the last look
+	looks  []look // looks with bytes that were not durable at the last look
 	oldest time.Duration
 }
 

@@ -20,38 +20,38 @@ import (
 // An Append is a workload: a number of writers, each a goroutine, append records
 // of one size to one file.
 //
-// These are in the clock, apart and together. Open makes the file, or opens it. Write
-// lasts from the release of the writers until Write has returned for the last record.
-// Then come Flush; Sync, under policies that sync by time or at close; and Close. All
-// cells do these five in this order; a step without work for the policy costs nothing.
+// The clock measures these five stages, apart and together: Open makes the file, or opens it. Write
+// lasts from the release of the writers until Write has returned for the last record. Then come Flush;
+// Sync, under policies that sync by time or at close; and Close. All cells run the five stages in this
+// order; a stage without work for the policy costs nothing.
 type Append struct {
 	Policy      holdfast.Policy
 	RecordBytes int64
 	Writers     int
-	Records     int64 // of all writers together, at least one each
+	Records     int64 // by all writers together, at least one each
 
-	// Stride: one of so many Writes is timed, because reading the clock costs as much
-	// as a buffered Write. It is odd, so that it does not fall into step with the
-	// filling of buffers, which are powers of two.
+	// Stride: one Write of every Stride is timed, because reading the clock costs as much as a buffered
+	// Write. It is odd, so that it does not fall into step with the filling of buffers, whose sizes are
+	// powers of two.
 	Stride int
 
-	// Turns: with more than one, Run runs the workload so many times. A short trial is
-	// disturbed or it is not, and by itself does not show which.
+	// Turns: if more than one, Run runs the workload Turns times. A short trial may be disturbed or
+	// not, and does not show by itself which.
 	Turns int
 
-	// Control is how many records are written without a Writer after each turn, see [plain]; 0 is
-	// no control.
+	// Control is the number of records that are written without a Writer after each turn, see [plain];
+	// 0 is no control.
 	Control int64
 
-	// Rate is the records a second that are due, see [schedule]. With 0 each writer
-	// writes again as soon as Write returns.
+	// Rate is the number of records a second that are due, see [schedule]. With 0 each writer writes
+	// again as soon as Write returns.
 	Rate float64
 
-	// Settle is how long the service times of an open loop are not counted: the first Writes to a file take longer, and a short
-	// trial would have more of them than a long one.
+	// Settle is the time at the beginning in which the service times of an open loop are not counted: the first Writes to a
+	// file take longer, and a short trial would have relatively more of them.
 	Settle time.Duration
 
-	// Cache is the state of the page cache that is asked for, empty for a new file.
+	// Cache is the required state of the page cache, empty for a new file.
 	Cache result.Cache
 
 	// Steady lets the writers write until the throughput is steady, but no more
@@ -59,7 +59,7 @@ type Append struct {
 	Steady  bool
 	Longest time.Duration
 
-	// Empty writes nowhere: the trial takes what measuring takes.
+	// Empty writes nothing: the trial then costs only the measuring.
 	Empty bool
 
 	Count Counting
@@ -68,7 +68,7 @@ type Append struct {
 	Open func(path string) (Target, error)
 }
 
-// A Target takes the records of a trial. A [holdfast.Writer] is one.
+// A Target accepts the records of a trial. A [holdfast.Writer] is one.
 type Target interface {
 	Write(record []byte) (int, error)
 	Flush() error
@@ -78,7 +78,7 @@ type Target interface {
 	Stats() stats.Counts
 }
 
-// PreparedBytes returns how much a trial of size bytes writes and removes again before
+// PreparedBytes returns the number of bytes that a trial of size bytes writes and removes again before
 // its clock starts.
 func PreparedBytes(size int64) int64 { return memoryWrites * min(size, prepareMost) }
 
@@ -155,8 +155,8 @@ func (a Append) inWorkDir(ctx context.Context, g *WorkDir, path string) (result.
 	return m, err
 }
 
-// measure does all that is in the clock, and what must be ready before. counts
-// says how many records each writer wrote.
+// measure runs everything that is timed, and its preparation. counts is the number of records that each
+// writer wrote.
 func (a Append) measure(ctx context.Context, g *WorkDir, path string) (m result.Measurement, counts []int64, err error) {
 	workers := a.newWorkers(ctx, g)
 	defer workers.dismiss()
@@ -197,9 +197,9 @@ func (a Append) measure(ctx context.Context, g *WorkDir, path string) (m result.
 	return m, counts, workers.record(&m)
 }
 
-// clockStep returns the time from one step of the clock to the next. Where that is longer than a
-// Write, as on Windows, most Writes seem to take none. So the cell that writes nowhere has it among
-// its times, as one more.
+// clockStep returns the time from one step of the clock to the next. If that is longer than a Write, as
+// on Windows, most Writes seem to take no time. So the cell that writes nothing has the step among its
+// times, as one more.
 func clockStep() time.Duration {
 	for begun := time.Now(); time.Since(begun) == 0; {
 	}
@@ -227,7 +227,7 @@ type workers struct {
 	all     []*worker
 	begin   chan begin // closed without a target if there is nothing to write
 	done    sync.WaitGroup
-	stopped atomic.Bool // by the context, or because the throughput is steady
+	stopped atomic.Bool // by the context, or since the throughput is steady
 	forget  func() bool
 	ctx     context.Context
 	open    bool // an open loop
@@ -243,16 +243,16 @@ type begin struct {
 	at     time.Time
 }
 
-// A worker is one writer.
+// A worker is one writing goroutine.
 type worker struct {
 	source   *source
 	share    int64
 	stride   int64
 	schedule schedule
-	response *hdrhistogram.Histogram // closed loop: of the Writes that are timed
+	response *hdrhistogram.Histogram // closed loop: times of the timed Writes
 	service  *hdrhistogram.Histogram // open loop only
 	replayed *hdrhistogram.Histogram // open loop only: the response with a timer that is never late
-	behind   time.Duration           // likewise, the shortest wait of the last quarter
+	behind   time.Duration           // open loop only: the shortest delay in the last quarter
 	written  int64
 	unserved int64
 	err      error
@@ -281,7 +281,7 @@ func (a Append) newWorkers(ctx context.Context, g *WorkDir) *workers {
 	return c
 }
 
-// dirtyMemory returns a function that fills in a sample with what the machine reports.
+// dirtyMemory returns a function that fills the machine's dirty memory into a sample.
 func dirtyMemory(o *machine.Observer) func(*result.Sample) {
 	return func(s *result.Sample) {
 		activity := o.Read()
@@ -294,7 +294,7 @@ func dirtyMemory(o *machine.Observer) func(*result.Sample) {
 	}
 }
 
-// schedule returns that of one writer.
+// schedule returns the schedule of one writer.
 func (a Append) schedule(writer int) schedule {
 	if a.Rate <= 0 {
 		return schedule{}
@@ -307,7 +307,7 @@ func (a Append) schedule(writer int) schedule {
 	}
 }
 
-// shares returns how many records each writer writes. They differ by one at most.
+// shares returns the number of records for each writer. They differ by one at most.
 func (a Append) shares() []int64 {
 	shares := make([]int64, a.Writers)
 	for i := range shares {
@@ -355,7 +355,7 @@ func (c *workers) counts() []int64 {
 	return counts
 }
 
-// record fills in what the workers saw.
+// record fills in the results of the workers.
 func (c *workers) record(m *result.Measurement) (err error) {
 	response, service, replayed := result.NewHistogram(), result.NewHistogram(), result.NewHistogram()
 	for _, h := range c.all {
@@ -387,8 +387,8 @@ func (c *workers) record(m *result.Measurement) (err error) {
 	return err
 }
 
-// write writes the worker's records one after the other: a closed loop. The last of
-// each stride is timed.
+// write writes the worker's records one after the other: a closed loop. The last Write of each stride
+// is timed.
 func (h *worker) write(w Target, stopped *atomic.Bool) error {
 	for untimed := h.stride - 1; h.written < h.share && !stopped.Load(); h.written++ {
 		record := h.source.record()

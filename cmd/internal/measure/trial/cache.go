@@ -14,16 +14,15 @@ import (
 )
 
 // headBytes is the length of the file that a trial appends to, unless the file is
-// new. It has some pages, and the last one is not full, as in a log that is opened
-// again. To append there, the kernel must have that page in memory.
+// new. It has many pages, and the last one is not full, as in a log that is opened again. To append
+// there, the kernel must have that page in memory.
 const headBytes = 1<<20 + 1000
 
-// A CacheError reports that the page cache is not in the state that was asked for. So
-// there is no trial.
+// A CacheError means that the page cache is not in the required state. So there is no trial.
 type CacheError struct {
 	Asked  result.Cache
 	Before result.Residency
-	Err    error // why, if a step failed
+	Err    error // the reason, if a step failed
 }
 
 func (e *CacheError) Error() string {
@@ -38,12 +37,12 @@ func (e *CacheError) Unwrap() error { return e.Err }
 // ontoFile reports whether the trial appends to an existing file.
 func (a Append) ontoFile() bool { return a.Cache != "" && a.Cache != result.NewFile && !a.Empty }
 
-// cacheTries bounds the attempts to bring the page cache into the wanted state. The kernel may drop
-// a page meanwhile, if another program needs memory or drops all pages.
+// cacheTries bounds the attempts to bring the page cache into the required state. The kernel may drop a
+// page meanwhile, if another program needs memory or drops all pages.
 const cacheTries = 8
 
-// setCache brings the file's page cache into the state that is asked for. It returns what
-// the cache holds in the end, or a *CacheError.
+// setCache brings the file's page cache into the required state. It returns the final content of the
+// cache, or a *CacheError.
 func setCache(g *WorkDir, path string, asked result.Cache) (*result.Residency, error) {
 	var before result.Residency
 	for range cacheTries {
@@ -58,8 +57,8 @@ func setCache(g *WorkDir, path string, asked result.Cache) (*result.Residency, e
 	return nil, &CacheError{Asked: asked, Before: before}
 }
 
-// Can tries whether the page cache of a file on g can have the state that is asked for.
-// It returns nil or the reason why not.
+// Can tries whether the page cache of a file on g can have the required state. It returns nil or the
+// reason why not.
 func (g *WorkDir) Can(asked result.Cache) error {
 	path, err := g.fresh()
 	if err != nil {
@@ -71,7 +70,7 @@ func (g *WorkDir) Can(asked result.Cache) error {
 	return errors.Join(err, os.RemoveAll(path))
 }
 
-// changeCache does once what leads to the state that is asked for.
+// changeCache takes the steps toward the required state once.
 func changeCache(g *WorkDir, path string, asked result.Cache) error {
 	if asked == result.Remount {
 		return g.remount()
@@ -92,8 +91,8 @@ func changeCache(g *WorkDir, path string, asked result.Cache) error {
 	return err
 }
 
-// remount unmounts the file system and mounts it again. Nothing on it may be open, so it
-// releases the lock meanwhile.
+// remount unmounts the file system and mounts it again. No file on it may be open, so it releases the
+// lock meanwhile.
 func (g *WorkDir) remount() error {
 	mountAgain := g.Remount
 	if mountAgain == nil {
@@ -118,8 +117,8 @@ func (g *WorkDir) remount() error {
 	return err
 }
 
-// writeHead makes a file of headBytes, and waits until the disk has it: a page
-// that is not written back can't be evicted.
+// writeHead makes a file of headBytes, and waits until it is on the disk: a page that is not written
+// back can't be evicted.
 func writeHead(path string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
@@ -129,8 +128,8 @@ func writeHead(path string) error {
 	return errors.Join(err, written(f), f.Close())
 }
 
-// written waits until the disk has the file. On a file system without an fsync, such
-// as bfs, it syncs all of the file system.
+// written waits until the file is on the disk. On a file system without an fsync, such as bfs, it syncs
+// the whole file system.
 func written(f *os.File) error {
 	err := f.Sync()
 	if !errors.Is(err, syscall.EINVAL) {
@@ -143,8 +142,8 @@ func written(f *os.File) error {
 	return err
 }
 
-// CanSync tries to sync a file on g, and returns nil or the reason why it can't. Where a file
-// system has no fsync, fsync(2) returns EINVAL.
+// CanSync tries to sync a file on g, and returns nil or the reason why it can't. On a file system
+// without fsync, fsync(2) returns EINVAL.
 func (g *WorkDir) CanSync() error {
 	path, err := g.fresh()
 	if err != nil {
@@ -157,7 +156,7 @@ func (g *WorkDir) CanSync() error {
 	return errors.Join(f.Sync(), f.Close(), os.Remove(path))
 }
 
-// residency returns how much of the file is in the page cache.
+// residency returns the part of the file that is in the page cache.
 func residency(path string) result.Residency {
 	f, err := os.Open(path)
 	if err != nil {

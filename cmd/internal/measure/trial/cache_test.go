@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
-// diskWorkDir is a work directory on a disk, or skips the test where there is none.
+// diskWorkDir is a work directory on a disk. It skips the test if there is no disk.
 func diskWorkDir(t *testing.T) *WorkDir {
 	t.Helper()
 	g, err := OpenWorkDir(t.TempDir(), false)
@@ -28,7 +28,7 @@ func diskWorkDir(t *testing.T) *WorkDir {
 	return g
 }
 
-// onto reports whether the page cache can be asked on g.
+// onto returns an error if the page cache can't be queried on g.
 func onto(t *testing.T, g *WorkDir) error {
 	t.Helper()
 	f, err := os.Create(filepath.Join(g.Dir(), "asked"))
@@ -99,7 +99,7 @@ func TestColdIsRefusedWhereItCanNotBeHad(t *testing.T) {
 	isEmpty(t, g.Dir())
 }
 
-// TestHeadIsVerifiedToo damages what stood in the file before the records.
+// TestHeadIsVerifiedToo damages the head of the file, before the records.
 func TestHeadIsVerifiedToo(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	content := head(headBytes)
@@ -138,7 +138,7 @@ func TestEmptyCellTouchesNoFile(t *testing.T) {
 	isEmpty(t, g.Dir())
 }
 
-// TestWorkDirIsRemountedByItsCaller, not by what is known of its mount alone.
+// TestWorkDirIsRemountedByItsCaller: the caller's Remount decides, whatever the mount looks like.
 func TestWorkDirIsRemountedByItsCaller(t *testing.T) {
 	g, err := OpenWorkDir(t.TempDir(), true)
 	if err != nil {

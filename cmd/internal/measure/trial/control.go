@@ -11,22 +11,22 @@ import (
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
-// The work of a control. Each of its times is the median of single ones, so that one stall is
-// not in it.
+// The sizes of a control's work. Each of its times is the median of single calls, so that one stall
+// does not count.
 const (
 	controlBlock  = 4 << 10
 	controlWrites = 2048
-	controlFile   = 512 // after so many writes the file is emptied: a small disk must hold it
+	controlFile   = 512 // writes until the file is emptied: a small disk must hold it
 
 	// At least leastSyncs, and more until controlTime is over.
 	leastSyncs, mostSyncs = 5, 64
 	controlTime           = 40 * time.Millisecond
 
-	// ControlBytes is how much a control writes.
+	// ControlBytes is the number of bytes that a control writes.
 	ControlBytes = controlBlock * (controlWrites + mostSyncs + memoryWrites*(controlFile+mostSyncs))
 )
 
-// Control measures what has none of our code in it: write(2) and fdatasync(2), on a file of its own.
+// Control measures calls without any of our code: write(2) and fdatasync(2), on a file of its own.
 func (g *WorkDir) Control() (c result.Control, err error) {
 	if err := PrepareMemory(g.dir, controlBlock*(controlFile+mostSyncs)); err != nil {
 		return c, err

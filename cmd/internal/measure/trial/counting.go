@@ -11,22 +11,22 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
 )
 
-// A Counting is a way of counting the system calls of a trial. Each makes the calls
-// slower, so a trial that counts is in no figure.
+// A Counting is a way to count the system calls of a trial. Each way makes the calls slower, so a trial
+// that counts is in no figure.
 type Counting int
 
 const (
 	NotCounting Counting = iota
 	Tracepoints          // by the kernel's events, in this process
-	Marks                // by the process that runs this one under [CountByTrace]
+	Marks                // by the process that traces this one with [CountByTrace]
 )
 
 func systemCalls(c probe.SyscallCounts, source string) *result.SystemCalls {
 	return &result.SystemCalls{Total: c.Total, Writes: c.Writes, Syncs: c.Syncs, Source: source}
 }
 
-// TracepointsUnseen returns why tracepoints can't count system calls here, or nothing
-// if they can.
+// TracepointsUnseen returns the reason why tracepoints can't count system calls here, or nothing if
+// they can.
 func TracepointsUnseen() string {
 	c, err := probe.StartSyscallCounter()
 	if err == nil {
@@ -35,7 +35,7 @@ func TracepointsUnseen() string {
 	return reason(err)
 }
 
-// reason returns the text of an error about counting, without the part that they share.
+// reason returns the text of an error about counting, without the part that all such errors share.
 func reason(err error) string {
 	if err == nil {
 		return ""
@@ -44,7 +44,7 @@ func reason(err error) string {
 	return strings.TrimSuffix(text, ": "+errors.ErrUnsupported.Error())
 }
 
-// A Traced is a trial's system calls and how many records it wrote meanwhile.
+// A Traced is a trial's system calls and the number of records that it wrote meanwhile.
 type Traced struct {
 	Cell    string `json:"cell"`
 	Records int64  `json:"records"`
@@ -52,7 +52,7 @@ type Traced struct {
 
 // CountByTrace runs cmd under ptrace and returns the system calls of each trial
 // that cmd has run with [Marks]. The command must list these trials on its standard output,
-// in their order and each as a [Traced] in JSON. If there are no counts, why says the reason.
+// in their order and each as a [Traced] in JSON. If there are no counts, why is the reason.
 func CountByTrace(cmd *exec.Cmd) (counts map[string]*result.SystemCalls, why string) {
 	var out, talk strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &talk

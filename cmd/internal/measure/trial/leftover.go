@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/workdir"
 )
 
-// isLocked locks a directory, where the system has such locks. It returns false if another
-// process has the lock, or has removed the directory.
+// isLocked locks a directory, if the system has such locks. It returns false if another process has the
+// lock, or has removed the directory.
 func isLocked(held *workdir.Dir) bool {
 	locked, err := sys.TryLock(held.File())
 	return err != nil || locked && held.Still() == nil
@@ -25,11 +25,11 @@ func isLocked(held *workdir.Dir) bool {
 // A Neighbour is a directory beside a work directory that has a name like it.
 type Neighbour struct {
 	Dir string
-	Err error // why it is not stale: [ErrAlive] if its run goes on; nil: [RemoveLeftover] removes it
+	Err error // the reason why it is not stale: [ErrAlive] if its run goes on; nil: [RemoveLeftover] removes it
 }
 
-// Neighbours returns what is beside this work directory. It changes nothing: a directory of the user
-// may look like what a killed run has left.
+// Neighbours lists the directories beside this work directory that have a name like it. It changes
+// nothing: a user's directory may look like a killed run's.
 func (g *WorkDir) Neighbours() (all []Neighbour) {
 	parent := filepath.Dir(g.Dir())
 	names, _ := workDirsIn(parent)
@@ -38,7 +38,7 @@ func (g *WorkDir) Neighbours() (all []Neighbour) {
 			continue
 		}
 		held, err := workdir.Open(parent, name)
-		if errors.Is(err, fs.ErrNotExist) { // its run has ended meanwhile
+		if errors.Is(err, fs.ErrNotExist) { // its run has just ended
 			continue
 		}
 		if err == nil {
@@ -62,8 +62,8 @@ func workDirsIn(parent string) (names []string, err error) {
 }
 
 // Leftovers lists the names of the work directories in parent that killed runs have left: no
-// run has their locks. Where directories can't be locked it lists none. It changes nothing.
-// For one that is not this user's alone it also returns an [workdir.ForeignError].
+// run holds their locks. If directories can't be locked it lists none. It changes nothing. For a
+// directory that is not this user's alone it also returns a [workdir.ForeignError].
 func Leftovers(parent string) (names []string, err error) {
 	there, err := workDirsIn(parent)
 	for _, name := range there {
@@ -83,12 +83,11 @@ func Leftovers(parent string) (names []string, err error) {
 	return names, err
 }
 
-// ErrAlive reports that the run which made a work directory still goes on.
+// ErrAlive means that the run which made a work directory still goes on.
 var ErrAlive = errors.New("the run that made it still goes on")
 
-// The names of a work directory, of what is in it, and of the files of a trial that has a
-// directory. Studies that keep a file for all trials use them too. See OpenWorkDir,
-// fresh, fill and Beside.
+// The names of a work directory, of the entries in it, and of the files in a trial's directory. Studies
+// that keep a file for all trials use them too. See OpenWorkDir, fresh, fill and Beside.
 func workDirName() *regexp.Regexp { return regexp.MustCompile(`^` + workDirPrefix + `\d+$`) }
 func fileName() *regexp.Regexp    { return regexp.MustCompile(`^(m-|memory-|read-by-all-|s-)?\d+$`) }
 func dirName() *regexp.Regexp     { return regexp.MustCompile(`^\d+$`) }
@@ -97,21 +96,21 @@ func createdName() *regexp.Regexp { return regexp.MustCompile(`^(check|[a-z]+-\d
 // RemoveLeftover removes the work directory of the given name in parent, which a killed run has
 // left there. It reports whether there was one.
 //
-// It touches nothing unless all of it proves to be a work directory. It must be a
-// directory that is this user's alone, and no link to one. What is in it must have the
-// right names. It must be unlocked, so that no run has it. Where directories can't be
-// locked, nothing proves that. If a run has it, the error is ErrAlive. If it is not this
-// user's alone, the error is an [workdir.ForeignError].
+// It changes nothing unless everything proves that this is a work directory. It must be a directory
+// that is this user's alone, and no link to one. The entries in it must have the right names. It must
+// be unlocked, so that no run uses it; if directories can't be locked, nothing proves that. If a run
+// uses it, the error is ErrAlive. If it is not this user's alone, the error is a
+// [workdir.ForeignError].
 //
-// A second process of the killed run ends when it finds that out, and then removes its own
-// directory, which is in this one. RemoveLeftover waits some seconds for that; after them the error is ErrAlive.
+// A second process of the killed run ends when it notices that, and then removes its own directory, which is in
+// this one. RemoveLeftover waits some seconds for it; after them the error is ErrAlive.
 func RemoveLeftover(parent, name string) (removed bool, err error) {
 	if !workDirName().MatchString(name) {
 		return false, fmt.Errorf("%q is not a name that a run gives its directory", name)
 	}
 	for begun := time.Now(); ; time.Sleep(endingStep) {
 		removed, err = removeLeftover(parent, name)
-		// It may also have made its directory after this one was listed.
+		// The second process may also have made its directory after this one was listed.
 		if ending := errors.Is(err, errEnding) || errors.Is(err, syscall.ENOTEMPTY); !ending || time.Since(begun) > longestEnding {
 			return removed, err
 		}
@@ -124,7 +123,7 @@ const (
 	endingStep    = 10 * time.Millisecond
 )
 
-// errEnding reports that the run was killed, and that a second process of it has not ended yet.
+// errEnding means that the run was killed, and that a second process of it has not ended yet.
 var errEnding error = ending{}
 
 type ending struct{}
@@ -157,8 +156,8 @@ func removeLeftover(parent, name string) (removed bool, err error) {
 	return true, nil
 }
 
-// stale locks a work directory, if no run has it and it holds only what a run makes. It returns
-// what is in it; what is in a directory comes before the directory.
+// stale locks a work directory, if no run uses it and it holds only files of a run. It returns its
+// entries, the entries in a directory before the directory.
 func stale(held *workdir.Dir) (ours []string, err error) {
 	switch alone, err := sys.TryLock(held.File()); {
 	case err != nil:
@@ -186,8 +185,8 @@ func stale(held *workdir.Dir) (ours []string, err error) {
 	return ours, nil
 }
 
-// made returns what is in an entry of a work directory, if the entry is a directory of a trial or
-// of a second process. It returns an error if no run makes an entry like it.
+// made returns the files in an entry of a work directory, if the entry is a directory of a trial or of
+// a second process. It returns an error if no run makes such an entry.
 func made(held *workdir.Dir, e fs.DirEntry) (inside []string, err error) {
 	switch {
 	case e.Type().IsRegular() && fileName().MatchString(e.Name()):
@@ -198,7 +197,7 @@ func made(held *workdir.Dir, e fs.DirEntry) (inside []string, err error) {
 			inside, err = stale(second)
 			err = errors.Join(err, second.Close())
 		}
-		if errors.Is(err, ErrAlive) || errors.Is(err, fs.ErrNotExist) { // it is being removed
+		if errors.Is(err, ErrAlive) || errors.Is(err, fs.ErrNotExist) { // it is just being removed
 			err = errEnding
 		}
 		return inside, err

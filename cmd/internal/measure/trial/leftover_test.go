@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/workdir"
 )
 
-// leave makes what a run that was killed leaves in parent.
+// leave makes the files that a killed run leaves in parent.
 func leave(t *testing.T, parent, name string, files ...string) string {
 	t.Helper()
 	dir := filepath.Join(parent, name)
@@ -31,7 +31,7 @@ func leave(t *testing.T, parent, name string, files ...string) string {
 	return dir
 }
 
-// skipWithoutLocks skips where a directory can't be locked.
+// skipWithoutLocks skips the test if a directory can't be locked.
 func skipWithoutLocks(t *testing.T) {
 	t.Helper()
 	d := opened(t, t.TempDir())
@@ -73,7 +73,7 @@ func TestRemoveLeftoverOfAKilledRun(t *testing.T) {
 	}
 }
 
-// TestRemoveLeftoverTouchesNothingElse plants what is no leftover, or not only.
+// TestRemoveLeftoverTouchesNothingElse plants directories that are no leftovers, or not only.
 func TestRemoveLeftoverTouchesNothingElse(t *testing.T) {
 	skipWithoutLocks(t)
 	check := func(name, sentence string, plant func(parent string)) {
@@ -121,7 +121,7 @@ func TestRemoveLeftoverTouchesNothingElse(t *testing.T) {
 	})
 }
 
-// listing returns the paths of all that is below dir.
+// listing returns the paths of all files below dir.
 func listing(t *testing.T, dir string) (paths []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
@@ -152,7 +152,7 @@ func TestRemoveLeftoverLeavesALiveRunAlone(t *testing.T) {
 	}
 }
 
-// TestRemoveLeftoverWaitsForASecondProcess has one that outlives its run for a while, and one that does not end.
+// TestRemoveLeftoverWaitsForASecondProcess: one process outlives its run for a while, and one does not end.
 func TestRemoveLeftoverWaitsForASecondProcess(t *testing.T) {
 	skipWithoutLocks(t)
 	for _, ends := range []bool{true, false} {
@@ -191,8 +191,8 @@ func TestRemoveLeftoverWaitsForASecondProcess(t *testing.T) {
 	}
 }
 
-// TestWhatIsBesideAWorkDirIsLookedAtOnly has four things beside it: what a killed run has left,
-// what a run has, what has another file inside, and no work directory.
+// TestWhatIsBesideAWorkDirIsLookedAtOnly: beside it are a killed run's directory, a live run's, one
+// with another file inside, and one that is no work directory.
 func TestWhatIsBesideAWorkDirIsLookedAtOnly(t *testing.T) {
 	skipWithoutLocks(t)
 	g := newWorkDir(t)
@@ -202,7 +202,7 @@ func TestWhatIsBesideAWorkDirIsLookedAtOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer alive.Close()
-	stale := leave(t, parent, "holdfast-bench-11111111111", "1") // longer than the names that runs give
+	stale := leave(t, parent, "holdfast-bench-11111111111", "1") // longer than the names that runs choose
 	mixed := leave(t, parent, "holdfast-bench-2", "notes")
 	leave(t, parent, "mine")
 	if err := os.WriteFile(filepath.Join(parent, "holdfast-bench-3"), nil, 0o600); err != nil {
@@ -242,8 +242,8 @@ func TestLeftoversAreThoseThatHaveNoOwner(t *testing.T) {
 	}
 }
 
-// TestAWorkDirThatIsTakenForALeftoverIsNotOurs has another process inspect a directory, or
-// remove it, before it is locked.
+// TestAWorkDirThatIsTakenForALeftoverIsNotOurs lets another process inspect or remove a directory
+// before it is locked.
 func TestAWorkDirThatIsTakenForALeftoverIsNotOurs(t *testing.T) {
 	skipWithoutLocks(t)
 	dir := t.TempDir()
@@ -266,8 +266,7 @@ func TestAWorkDirThatIsTakenForALeftoverIsNotOurs(t *testing.T) {
 	_ = other.Close()
 }
 
-// TestWorkDirsAreClaimedBesideALister lists what is left all the time, which takes each
-// lock for a moment.
+// TestWorkDirsAreClaimedBesideALister lists leftovers all the time, which takes each lock for a moment.
 func TestWorkDirsAreClaimedBesideALister(t *testing.T) {
 	parent := t.TempDir()
 	done := make(chan struct{})

@@ -11,14 +11,14 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
 )
 
-// A Cell is one thing to measure: its name and labels, and what runs it once.
+// A Cell is one combination to measure: its name and labels, and the function that runs it.
 type Cell struct {
 	result.Cell
 	// Run measures the cell once on files of its own on g and leaves none there.
 	// The warm-up is in no figure: it may be shorter, and count system calls.
 	Run func(ctx context.Context, g *WorkDir, warmUp bool) (result.Measurement, error)
 
-	Estimate time.Duration // of one Run, with its check
+	Estimate time.Duration // duration of one Run, with its check
 }
 
 // On returns a cell that always runs on workDir, not on the matrix's directory. It may be
@@ -31,37 +31,36 @@ func (c Cell) On(workDir *WorkDir) Cell {
 	return c
 }
 
-// A Matrix says what is run: randomised complete blocks. Every round runs every
-// cell once, in a new order that only the seed and the round's number decide.
-// Round 0 comes first, warms the machine up and is in no figure.
+// A Matrix is a plan in randomised complete blocks. Every round runs every cell once, in a new order
+// that depends only on the seed and the round's number. Round 0 comes first, warms the machine up and
+// is in no figure.
 //
-// A cell with an Every runs in round 1 and in each that is so many further.
+// A cell with an Every runs in round 1, in round 1+Every, and so on.
 //
-// It ends after Rounds of them or, with a Settled, by the stop rule. The rule ends it
-// once Settled returns true, after however many rounds, after MostRounds, or at the Limit.
+// It ends after Rounds rounds. If Settled is set, the stop rule ends it: once Settled returns true,
+// after any number of rounds, after MostRounds, or at the Limit.
 type Matrix struct {
 	Cells  []Cell
 	Rounds int
 	Seed   uint64
 
-	// Settled returns whether the trials that Done has seen are enough. Run calls it
-	// after whole rounds, at first after each. Nil: there are exactly Rounds.
+	// Settled returns whether the trials passed to Done are enough. Run calls it after complete rounds,
+	// at first after each. Nil: there are exactly Rounds rounds.
 	Settled func() bool
 
-	// Limit is how long the run may take before it starts no further round;
-	// 0 is no limit. One round is always run.
+	// Limit is the time after which the run starts no further round; 0 is no limit. One round always
+	// runs.
 	Limit time.Duration
 
 	// MostRounds bounds a run with a Settled, because of the bytes that it may write. 0 is
 	// no bound.
 	MostRounds int
 
-	// Fresh is called before each round but the warm-up. Nil: nothing is.
+	// Fresh is called before each round except the warm-up. Nil: no call.
 	Fresh func(ctx context.Context, g *WorkDir, round int) error
 
-	// Before is the number of the last round that was begun in an earlier part of the
-	// run. Whole is how many of its rounds are whole: the run goes on after them, with
-	// a warm-up of its own.
+	// Before is the number of the last round that an earlier part of the run started. Whole is the
+	// number of its complete rounds: the run continues after them, with a warm-up of its own.
 	Before, Whole int
 }
 
@@ -71,7 +70,7 @@ func (m Matrix) Order(round int) []int {
 	return slices.DeleteFunc(order, func(i int) bool { return !m.Cells[i].RunsIn(round) })
 }
 
-// Estimate returns how long the matrix takes, or the rest of it after Whole rounds.
+// Estimate returns the duration of the matrix, or of its rest after Whole rounds.
 func (m Matrix) Estimate() time.Duration {
 	all := time.Duration(0)
 	for round := 0; round <= max(1, m.Rounds-m.Whole); round++ {
@@ -84,7 +83,7 @@ func (m Matrix) Estimate() time.Duration {
 	return all
 }
 
-// trials returns how many trials the first rounds have, with the warm-up.
+// trials returns the number of trials in the first rounds, with the warm-up.
 func (m Matrix) trials(rounds int) int {
 	n := 0
 	for round := range rounds + 1 {
@@ -93,15 +92,15 @@ func (m Matrix) trials(rounds int) int {
 	return n
 }
 
-// A Step is what a watcher receives before each trial.
+// A Step describes the next trial to a watcher.
 type Step struct {
-	Round, Rounds int // without those that an earlier part of the run left unfinished
-	Trial, Trials int // this one's number, from 1, of all
+	Round, Rounds int // without rounds that an earlier part of the run left unfinished
+	Trial, Trials int // the number of this trial, from 1, and of all
 	Cell          result.Cell
 	Left          time.Duration // estimated, this trial included
 
-	// Open means that the run may end before Rounds and go on beyond them. Then
-	// Trials is a lower bound, and Left an upper bound.
+	// Open means that the run may end before Rounds or go on beyond them. Then Trials is a lower bound,
+	// and Left an upper bound.
 	Open bool
 }
 
@@ -111,7 +110,7 @@ type Watcher interface {
 	Done(result.Trial) error
 }
 
-// A Stop says why a run ended without an error.
+// A Stop is the reason why a run ended without an error.
 type Stop string
 
 const (
@@ -120,9 +119,8 @@ const (
 	AtLimit   Stop = "limit"
 )
 
-// Run runs the matrix on g. It returns the number of whole rounds, those of Whole
-// included, and why it stopped. After an error it returns the first one, or ctx's if ctx
-// was cancelled.
+// Run runs the matrix on g. It returns the number of complete rounds, Whole included, and the reason
+// why it stopped. After an error it returns the first one, or ctx's if ctx was cancelled.
 func (m Matrix) Run(ctx context.Context, g *WorkDir, w Watcher) (rounds int, stop Stop, err error) {
 	run := &running{Matrix: m, workDir: g, watcher: w, begun: time.Now(), left: m.Estimate(), ask: 1}
 	if err := run.round(ctx, 0); err != nil {
@@ -138,7 +136,7 @@ func (m Matrix) Run(ctx context.Context, g *WorkDir, w Watcher) (rounds int, sto
 	}
 }
 
-// stop returns why no round must follow, or nothing if one must.
+// stop returns the reason why no further round may run, or nothing if one must.
 func (r *running) stop(rounds int) Stop {
 	fresh := rounds - r.Whole
 	switch {
@@ -169,10 +167,10 @@ type running struct {
 	watcher Watcher
 	begun   time.Time
 	trials  int
-	ask     int           // call Settled from that many rounds on: it takes longer with more rounds
+	ask     int           // call Settled from this number of rounds on: it takes longer with more rounds
 	left    time.Duration // by the estimates
 	timed   time.Time     // when round 1 began; counting made round 0 slower
-	planned time.Duration // the estimates of the trials that are done since
+	planned time.Duration // the estimates of the trials that have run since
 }
 
 func (r *running) round(ctx context.Context, round int) error {
@@ -216,8 +214,8 @@ func (r *running) trial(ctx context.Context, c Cell, round, position int) error 
 	return r.watcher.Done(result.Trial{Cell: c.Name, Round: round, Position: position, StartNs: start, Measurement: m})
 }
 
-// timeLeft corrects the estimates by how well they have held so far. At first it gives
-// them more weight than a few trials.
+// timeLeft corrects the estimates by the times so far. At first the estimates weigh more than a few
+// trials.
 func (r *running) timeLeft() time.Duration {
 	if r.Settled != nil && r.Limit > 0 {
 		return max(0, r.Limit-time.Since(r.begun))

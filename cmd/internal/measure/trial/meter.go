@@ -11,8 +11,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
 )
 
-// A meter measures what the whole process does between start and stop, and what
-// the machine does meanwhile.
+// A meter measures the whole process between start and stop, and the machine's activity in that time.
 type meter struct {
 	started  time.Time
 	lapped   time.Time
@@ -49,7 +48,7 @@ func startMeter(o *machine.Observer, counting Counting) (*meter, error) {
 	return m, err
 }
 
-// usage is zero where the system does not report it.
+// usage is zero if the system does not report it.
 func usage() (probe.Usage, error) {
 	u, err := probe.ProcessUsage()
 	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
@@ -66,7 +65,7 @@ func (m *meter) lap() time.Duration {
 	return d
 }
 
-// stop ends the clock at the last lap and fills in what was measured around it.
+// stop ends the clock at the last lap and fills in the measurements around it.
 func (m *meter) stop(into *result.Measurement) error {
 	into.Elapsed = m.lapped.Sub(m.started)
 	used, err := usage()
@@ -99,7 +98,7 @@ func (m *meter) stop(into *result.Measurement) error {
 	into.Allocations = int64(after.Mallocs - m.memory.Mallocs)
 	into.Allocated = int64(after.TotalAlloc - m.memory.TotalAlloc)
 	if io, err := probe.ReadProcessIO(); err == nil && m.ioErr == nil {
-		// The first reading is itself a read of the second.
+		// The first reading is itself a read that the second one counts.
 		into.IO = &result.IO{Reads: io.ReadCalls - m.io.ReadCalls - 1, Writes: io.WriteCalls - m.io.WriteCalls}
 	}
 	activity := m.observer.Read().Since(m.activity)

@@ -2,8 +2,7 @@ package trial
 
 import "github.com/holdfast-go/holdfast/stats"
 
-// nowhere is a [Target] that does nothing with any record. A trial with it takes what
-// measuring itself takes.
+// nowhere is a [Target] that discards every record. A trial with it costs only the measuring itself.
 type nowhere struct{}
 
 func (nowhere) Write(record []byte) (int, error) { return len(record), nil }

@@ -11,13 +11,13 @@ import (
 	"github.com/holdfast-go/holdfast/stats"
 )
 
-// control returns the workload that stands beside a turn: the same records, written to the same kind of file
-// without a Writer. Between two runs their ratio changes with our code. The machine, and the place of the code in
-// the program, change both.
+// control returns the workload that runs beside a turn: the same records, written to the same kind of file
+// without a Writer. Their ratio differs between two runs if our code changed. The machine, and the addresses of
+// the code, affect both alike.
 func (a Append) control() Append {
 	buffer, waits := int(a.Policy.Buffer), a.Policy.Sync.Waits()
 	if waits {
-		a.Writers = 1 // each Write is one sync, and the others would wait for it
+		a.Writers = 1 // each Write is one sync, and other writers would wait for it
 	} else {
 		a.Policy.Sync = holdfast.Sync{}
 	}
@@ -26,8 +26,8 @@ func (a Append) control() Append {
 	return a
 }
 
-// plain is a [Target] as a program has it that knows no Writer: a bufio.Writer behind a mutex, or write(2), or
-// write(2) and fdatasync(2).
+// plain is a [Target] without a Writer, as a program would write it: a bufio.Writer behind a mutex, or
+// write(2), or write(2) and fdatasync(2).
 type plain struct {
 	mu     sync.Mutex
 	f      *os.File
@@ -77,7 +77,7 @@ func (p *plain) Close() error        { return errors.Join(p.Flush(), p.f.Close()
 func (p *plain) Written() int64      { return 0 }
 func (p *plain) Stats() stats.Counts { return stats.Counts{} }
 
-// datasync is fdatasync(2), or fsync where there is none.
+// datasync is fdatasync(2), or fsync if the system has none.
 func datasync(f *os.File, h *sys.Handle) error {
 	err := h.Datasync()
 	if errors.Is(err, errors.ErrUnsupported) {

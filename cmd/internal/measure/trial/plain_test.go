@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// TestEachTurnHasAControl of its own, on a file of its own that is checked and removed.
+// TestEachTurnHasAControl: on a file of its own that is checked and removed.
 func TestEachTurnHasAControl(t *testing.T) {
 	for _, one := range []struct {
 		policy         string
@@ -37,7 +37,7 @@ func TestEachTurnHasAControl(t *testing.T) {
 	}
 }
 
-// TestControlDoesTheWorkOfThePolicy: it keeps as much in memory as the policy does, and no more.
+// TestControlDoesTheWorkOfThePolicy: it keeps as many bytes in memory as the policy does, and no more.
 func TestControlDoesTheWorkOfThePolicy(t *testing.T) {
 	check := func(buffer holdfast.Size, waits bool, want int64) {
 		t.Helper()

@@ -14,21 +14,21 @@ import (
 const MinRecord = 2 * stampSize
 
 // A stamp is the writer's number and the record's. By it the check finds a record that is
-// torn, lost, doubled, swapped or merged with another.
+// torn, lost, duplicated, swapped or merged with another.
 const stampSize = 8
 
-// patternSize is how many bytes of different filling each writer has, at least
-// one record. It is small, so that it stays in the cache. It is more than a file
-// system's block, so that the next block differs.
+// patternSize is the number of different filling bytes for each writer, at least one record. It is
+// small enough to stay in the cache, and larger than a file system's block, so that the next block
+// differs.
 const patternSize = 8 << 10
 
 // A source makes the records of one writer. Making one costs two stores, so the
-// clock measures writing.
+// clock measures writing alone.
 type source struct {
 	writer  uint32
 	next    uint32
 	size    int
-	at      int    // where in the pattern the next record is
+	at      int    // place of the next record in the pattern
 	pattern []byte // whole records, with random filling
 }
 
@@ -37,7 +37,7 @@ func newSource(writer, size int) *source {
 	return &source{writer: uint32(writer), size: size, pattern: filling(uint64(writer), slots*size)}
 }
 
-// filling returns random bytes that only the seed and the size decide.
+// filling returns random bytes that depend only on the seed and the size.
 func filling(seed uint64, size int) []byte {
 	random := rand.New(rand.NewPCG(seed, uint64(size)))
 	b := make([]byte, 0, size+stampSize)
@@ -47,10 +47,10 @@ func filling(seed uint64, size int) []byte {
 	return b[:size:size]
 }
 
-// head returns what is in a file before the first record, if the file is not new.
+// head returns the content of a file before the first record, if the file is not new.
 func head(size int64) []byte { return filling(headSeed, int(size)) }
 
-// headSeed is no writer's number.
+// headSeed differs from all writers' numbers.
 const headSeed = 1 << 40
 
 // record returns the next record. A later call overwrites it.
@@ -66,7 +66,7 @@ func (s *source) record() []byte {
 	return r
 }
 
-// A ContentError reports where a file is not what was written to it.
+// A ContentError names the place where a file differs from the written records.
 type ContentError struct {
 	Offset int64
 	Reason string
@@ -76,7 +76,7 @@ func (e *ContentError) Error() string {
 	return fmt.Sprintf("the file is not what was written: at byte %d %s", e.Offset, e.Reason)
 }
 
-// readBytes are read at once, about.
+// readBytes is the approximate size of a read.
 const readBytes = 64 << 10
 
 // verify checks that the file at path holds its head, then every writer's first
@@ -130,7 +130,7 @@ func verifyRecords(r io.Reader, offset int64, size int, counts []int64) error {
 	}
 }
 
-// check compares a record with the next of its source, and says what is wrong with it.
+// check compares a record with the next one of its source, and describes the error.
 func check(got []byte, sources []*source, counts []int64) string {
 	stamp := binary.LittleEndian.Uint64(got)
 	writer, number := stamp>>32, int64(uint32(stamp))

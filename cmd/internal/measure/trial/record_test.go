@@ -10,7 +10,7 @@ import (
 
 const testSize = 24
 
-// records returns what two writers wrote: the first three records, the second two.
+// records returns the records of two writers: three of the first, two of the second.
 func records() [][]byte {
 	a, b := newSource(0, testSize), newSource(1, testSize)
 	var list [][]byte
@@ -33,7 +33,7 @@ func TestVerifyAcceptsAnyInterleaving(t *testing.T) {
 	}
 }
 
-// TestVerifyCatches breaks a right file in every way that a writer could.
+// TestVerifyCatches damages a correct file in every way that a writer could.
 func TestVerifyCatches(t *testing.T) {
 	check := func(name, want string, harm func(r [][]byte) [][]byte) {
 		t.Helper()

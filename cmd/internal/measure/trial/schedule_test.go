@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-go/holdfast/stats"
 )
 
-// A slowly is a Target. Its nth Write, from 1, takes the time that it says.
+// A slowly is a Target. Its n-th Write, counted from 1, takes the time takes(n).
 type slowly struct {
 	takes func(n int64) time.Duration
 	n     int64
@@ -31,7 +31,7 @@ func (s *slowly) Close() error        { return nil }
 func (s *slowly) Written() int64      { return s.size.Load() }
 func (s *slowly) Stats() stats.Counts { return stats.Counts{} }
 
-// drive lets the workers of a write to w in fake time, and returns what it saw.
+// drive runs the workers of a in fake time, writing to w, and returns their measurement.
 func drive(t *testing.T, a Append, w Target) (result.Measurement, *workers) {
 	t.Helper()
 	var m result.Measurement
@@ -46,8 +46,8 @@ func drive(t *testing.T, a Append, w Target) (result.Measurement, *workers) {
 	return m, c
 }
 
-// TestStallIsNotOmitted: a Write that stalls for a second makes all records late
-// that are due meanwhile. A closed loop sees one late Write.
+// TestStallIsNotOmitted: a Write that stalls for a second delays all records that are due meanwhile. A
+// closed loop would see one late Write.
 func TestStallIsNotOmitted(t *testing.T) {
 	stall := func(n int64) time.Duration {
 		if n == 100 {
@@ -58,7 +58,7 @@ func TestStallIsNotOmitted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, c := drive(t, Append{RecordBytes: 16, Writers: 1, Records: 1000, Stride: 1, Rate: 100}, &slowly{takes: stall})
 		late := c.all[0].response.TotalCount() - within(c.all[0], 50*time.Millisecond)
-		// Of the records due 10 ms apart, those of the first 950 ms are more than 50 ms late.
+		// Records are due 10 ms apart; the ones of the first 950 ms are more than 50 ms late.
 		if late != 95 && late != 96 {
 			t.Errorf("%d records came more than 50 ms after they were due, want 95", late)
 		}
@@ -77,8 +77,8 @@ func TestStallIsNotOmitted(t *testing.T) {
 	})
 }
 
-// TestAWriterThatWakesLateWritesOne begins when the patience is over: a trial of no records
-// would be no result.
+// TestAWriterThatWakesLateWritesOne starts after the patience is over: a trial without records would be
+// no result.
 func TestAWriterThatWakesLateWritesOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := Append{RecordBytes: 16, Writers: 1, Records: 20, Stride: 1, Rate: 1000}.newWorkers(t.Context(), &WorkDir{})
@@ -92,8 +92,8 @@ func TestAWriterThatWakesLateWritesOne(t *testing.T) {
 	})
 }
 
-// TestReplayLeavesOutTheTimerAlone: what the system's timer is late is no policy's, and a stall
-// of the policy counts for every record that came in it.
+// TestReplayLeavesOutTheTimerAlone: the lateness of the system's timer is not the policy's, but a stall
+// of the policy counts for every record that was due in it.
 func TestReplayLeavesOutTheTimerAlone(t *testing.T) {
 	late := func(t *testing.T, takes time.Duration) *worker {
 		c := Append{RecordBytes: 16, Writers: 1, Records: 1000, Stride: 1, Rate: 1000}.newWorkers(t.Context(), &WorkDir{})
@@ -128,8 +128,8 @@ func TestReplayLeavesOutTheTimerAlone(t *testing.T) {
 	})
 }
 
-// TestBehindIsWhatIsNeverCaughtUp: each Write takes a tenth longer than the rate allows, so the
-// queue grows. It takes half of that, but a stall in the middle: the writer catches up.
+// TestBehindIsWhatIsNeverCaughtUp: if each Write takes a tenth longer than the rate allows, the queue
+// grows. If it takes half of that time, with one stall in the middle, the writer catches up.
 func TestBehindIsWhatIsNeverCaughtUp(t *testing.T) {
 	takes := func(each time.Duration, writers int) (m result.Measurement) {
 		synctest.Test(t, func(t *testing.T) {
@@ -162,7 +162,7 @@ func within(h *worker, d time.Duration) (n int64) {
 	return n
 }
 
-// TestRateIsKept: the records of all writers come at the rate, in equal steps.
+// TestRateIsKept: the records of all writers together come at the rate, in equal steps.
 func TestRateIsKept(t *testing.T) {
 	for _, writers := range []int{1, 7} {
 		synctest.Test(t, func(t *testing.T) {
@@ -179,7 +179,7 @@ func TestRateIsKept(t *testing.T) {
 	}
 }
 
-// A pulse wants a Write in each step.
+// A pulse checks that each step has one Write.
 type pulse struct {
 	slowly
 	t     *testing.T
@@ -195,7 +195,7 @@ func (p *pulse) Write(record []byte) (int, error) {
 }
 
 // TestWhatIsNotServedCountsAsLate: a target that takes ten times as long as the
-// rate allows is given up, and what was due then has waited.
+// rate allows is given up, and the records that were due then count with their wait.
 func TestWhatIsNotServedCountsAsLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &slowly{takes: func(int64) time.Duration { return 100 * time.Millisecond }}
@@ -214,7 +214,7 @@ func TestWhatIsNotServedCountsAsLate(t *testing.T) {
 	})
 }
 
-// TestCancelDoesNotWaitForWhatIsDue: the next record is due in days.
+// TestCancelDoesNotWaitForWhatIsDue: the next record is due only in days.
 func TestCancelDoesNotWaitForWhatIsDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

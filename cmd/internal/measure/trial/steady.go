@@ -11,20 +11,20 @@ import (
 // journal commits every five seconds at the latest: see ext4(5), commit.
 const sampleEvery = time.Second
 
-// A steadiness follows a long trial and ends it when it has become steady. Then the
-// bytes written in the last samples keep within [stat.Steady]'s limits, and dirty memory
-// within fillLimit. A page cache that still fills up takes bytes at a steady rate too;
-// that rate ends when the kernel makes writers wait.
+// A steadiness follows a long trial and ends it when it has become steady: the bytes written in the
+// last samples are within [stat.Steady]'s limits, and the growth of dirty memory within fillLimit. A
+// page cache that still fills up accepts bytes at a steady rate too; that rate ends when the kernel
+// makes writers wait.
 type steadiness struct {
-	memory  func(*result.Sample) // fills in how much memory is dirty
+	memory  func(*result.Sample) // fills in the amount of dirty memory
 	longest time.Duration        // 0 is no bound
 	samples []result.Sample
 	rates   []float64 // bytes of each sample
 	reached bool
 }
 
-// await samples until the throughput is steady or it has taken too long, and then
-// stops the workers. It returns earlier if the workers are done.
+// await samples until the throughput is steady or the time is up, and then stops the workers. It
+// returns earlier if the workers are done.
 func (s *steadiness) await(w Target, begun time.Time, c *workers) {
 	done := make(chan struct{})
 	go func() {
@@ -55,8 +55,7 @@ func (s *steadiness) await(w Target, begun time.Time, c *workers) {
 	}
 }
 
-// fillLimit is how much of what was written in the window may have stayed in
-// memory.
+// fillLimit is the part of the window's bytes that may have stayed in memory.
 const fillLimit = 0.10
 
 func (s *steadiness) steady() bool {

@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
 )
 
-// steadily lets one writer write to a target with Writes that take the time given, while
-// memory fills as fill says. It returns the samples and whether they became steady.
+// steadily lets one writer write to a target. takes is the time of each Write, and fill sets the dirty
+// memory of a sample. It returns the samples and whether they became steady.
 func steadily(t *testing.T, longest time.Duration, takes func(n int64) time.Duration, fill func(*result.Sample)) (result.Measurement, int64) {
 	t.Helper()
 	a := Append{RecordBytes: 1000, Writers: 1, Records: 100_000, Stride: 31, Steady: true, Longest: longest}
@@ -45,8 +45,7 @@ func TestSteadyEndsWhenTheThroughputIs(t *testing.T) {
 	})
 }
 
-// TestMemoryThatFillsUpIsNotSteady: a page cache takes bytes at a steady rate
-// until it is full.
+// TestMemoryThatFillsUpIsNotSteady: a page cache accepts bytes at a steady rate until it is full.
 func TestMemoryThatFillsUpIsNotSteady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dirty := int64(0)

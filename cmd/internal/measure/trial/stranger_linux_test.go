@@ -14,13 +14,13 @@ import (
 
 const attackRounds = 200
 
-// plantVictim makes a directory of root with files as a work directory has them.
+// plantVictim makes a directory of root with the files of a work directory.
 func plantVictim(t *testing.T) string {
 	t.Helper()
 	return leave(t, t.TempDir(), "victim", "1", "2", "3", "memory-4095")
 }
 
-// isVictim reports whether a victim is as it was made: each file has its name in it.
+// isVictim reports whether a victim is unchanged: each file contains its name.
 func isVictim(t *testing.T, victim string) bool {
 	t.Helper()
 	names := []string{"1", "2", "3", "memory-4095"}
@@ -32,8 +32,8 @@ func isVictim(t *testing.T, victim string) bool {
 	return len(listing(t, victim)) == 1+len(names)
 }
 
-// led runs what root does, in rounds, in a directory whose owner exchanges all in it
-// for a link to the victim. The exchange begins when the directory was prepared.
+// led runs root's calls, in rounds, in a directory whose owner exchanges everything in it for a link to
+// the victim. The exchange starts when the directory has been prepared.
 func led(t *testing.T, prepare, do func(parent string)) {
 	t.Helper()
 	victim := plantVictim(t)
@@ -64,7 +64,7 @@ func TestAWorkDirIsWhereNoStrangerLeadsIt(t *testing.T) {
 	led(t, func(string) {}, func(parent string) {
 		g, err := OpenWorkDir(parent, true)
 		if err != nil {
-			return // it was led elsewhere before it was open
+			return // it had been exchanged before it was open
 		}
 		opened++
 		for range 5 {
@@ -76,7 +76,7 @@ func TestAWorkDirIsWhereNoStrangerLeadsIt(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		_ = g.Close() // it is perhaps not under its name
+		_ = g.Close() // it may no longer be under its name
 	})
 	if opened == 0 {
 		t.Error("no work directory could be opened")
@@ -95,7 +95,7 @@ func TestALeftoverIsRemovedWhereNoStrangerLeadsIt(t *testing.T) {
 	}
 }
 
-// TestAWorkDirOfAStrangerIsNoLeftover has one that nobody has locked, with all that a run makes.
+// TestAWorkDirOfAStrangerIsNoLeftover: an unlocked directory of another user with all files of a run.
 func TestAWorkDirOfAStrangerIsNoLeftover(t *testing.T) {
 	parent := isolate.Public(t, false)
 	dir := filepath.Join(parent, "holdfast-bench-1")

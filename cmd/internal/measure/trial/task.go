@@ -18,46 +18,45 @@ import (
 	"github.com/holdfast-go/holdfast/stats"
 )
 
-// A Task is any work that is timed as one trial, mostly on a file of its own.
+// A Task is any work that is timed as one trial, usually on a file of its own.
 type Task struct {
 	// Make makes the file for the work, before the clock starts. Nil: there is none, or
 	// the work makes it.
 	Make func(path string) error
 
-	// Cache is the state of the page cache for Make's file when the clock starts. If
-	// it can't be had, the trial fails with a *CacheError. Empty: any state.
+	// Cache is the required state of the page cache for Make's file when the clock starts. If it can't
+	// be reached, the trial fails with a *CacheError. Empty: any state.
 	Cache result.Cache
 
-	// Within names the file for Cache where Make makes a directory. Empty is what Make
-	// makes.
+	// Within names the file for Cache if Make makes a directory. Empty: the path that Make makes is the
+	// file.
 	Within string
 
-	// Writes is about how many bytes of file the work writes. The trial makes the kernel
-	// have that much memory ready (see [PrepareMemory]).
+	// Writes is the approximate number of bytes that the work writes. The trial prepares that much
+	// memory (see [PrepareMemory]).
 	Writes int64
 
-	// Do is what is timed. It calls the clock's Lap at the end of each stage. What it
-	// does after the last is not in the clock. The trial's elapsed time is the sum of
-	// the stages.
+	// Do is the timed work. It calls the clock's Lap at the end of each stage; work after the last Lap
+	// is not timed. The trial's elapsed time is the sum of the stages.
 	Do func(ctx context.Context, c *Clock) error
 
-	// Check checks the file after the clock has stopped. Nil checks nothing. If the
-	// file is not what was written, the error is a [*ContentError].
+	// Check checks the file after the clock has stopped. Nil: no check. If the file is wrong, the error
+	// is a [*ContentError].
 	Check func(path string) error
 
-	// Keep leaves what the trial made until the work directory is closed. After many removals, ext4
-	// takes fifty times as long to make new files. It does not reuse inodes that were freed in the
-	// last minutes, and looks for others one by one.
+	// Keep keeps the trial's files until the work directory is closed. After many removals, ext4 takes
+	// fifty times as long to make new files. It does not reuse inodes that were freed in the last
+	// minutes, and looks for others one by one.
 	Keep bool
 
-	// Name is that of the files where the work directory keeps them: see [WorkDir.Kept].
+	// Name is the name of the files if the work directory keeps them: see [WorkDir.Kept].
 	Name string
 }
 
-// A Stage is a part of the clock.
+// A Stage is a part of a trial's time.
 type Stage int
 
-// The stages, each a key of its own in the results.
+// The stages; each has a key in the results.
 const (
 	Open Stage = iota
 	Write
@@ -65,18 +64,18 @@ const (
 	Sync
 	Close
 	Read
-	Work // what is none of the others
+	Work // any other work
 )
 
-// of returns the stage's place in a measurement.
+// of returns the stage's field in a measurement.
 func (s Stage) of(m *result.Measurement) *time.Duration {
 	return [...]*time.Duration{&m.Open, &m.Write, &m.Flush, &m.Sync, &m.Close, &m.Read, &m.Work}[s]
 }
 
-// A Clock takes the times of a [Task]. It is for the goroutine that runs Do.
+// A Clock times the stages of a [Task]. It is for the goroutine that runs Do.
 type Clock struct {
-	// Path is the place for a file of the trial's own, or for a directory of files. The
-	// trial removes it afterwards. Make's file is there.
+	// Path is the place for the trial's own file or directory. Make's file is there. The trial removes
+	// it afterwards.
 	Path string
 
 	workDir *WorkDir
@@ -84,26 +83,25 @@ type Clock struct {
 	m       *result.Measurement
 }
 
-// Start drops the time since the last stage ended, or since Do was called: it is in no
-// stage. CPU time and calls are counted all the same.
+// Start discards the time since the last stage ended, or since Do was called: it is in no stage. CPU
+// time and calls are counted all the same.
 func (c *Clock) Start() { c.meter.lap() }
 
-// Lap ends a stage. Its time is that since the last stage ended, or since Start. A
-// stage that ends more than once has the sum.
+// Lap ends a stage. Its time is the time since the last stage ended, or since Start. If a stage ends
+// more than once, its times add up.
 func (c *Clock) Lap(s Stage) { *s.of(c.m) += c.meter.lap() }
 
-// Took adds to a stage a time that the work has measured by itself, and calls Start.
+// Took adds to a stage a time that the work has measured itself, and calls Start.
 func (c *Clock) Took(s Stage, d time.Duration) {
 	*s.of(c.m) += d
 	c.meter.lap()
 }
 
-// Done sets how much was done: the records (calls, bytes, operations) by which the time
-// is divided, and the bytes of data. Without it they are the cell's.
+// Done sets the amount of work: the records (calls, bytes, operations) by which the time is divided,
+// and the bytes of data. Without it the cell's numbers are used.
 func (c *Clock) Done(records, size int64) { c.m.Records, c.m.Size = records, size }
 
-// Tell keeps a value that is no time of a stage; the unit is in its name, as in
-// visible_p99_ns.
+// Tell keeps a value that is not the time of a stage; the unit is in its name, as in visible_p99_ns.
 func (c *Clock) Tell(name string, value float64) {
 	if c.m.Values == nil {
 		c.m.Values = map[string]float64{}
@@ -119,7 +117,7 @@ func (c *Clock) TellLatency(h *hdrhistogram.Histogram) (err error) {
 }
 
 // TellService keeps the service times of an open loop, from the calls to their returns.
-// Those of TellLatency are then from when the operations were due.
+// The times of TellLatency then start when the operations were due.
 func (c *Clock) TellService(h *hdrhistogram.Histogram) error {
 	l, err := result.NewLatency(h, stat.Supports)
 	c.m.Service = &l
@@ -133,7 +131,7 @@ func callsOf(s stats.Counts) result.WriterCalls {
 	return result.WriterCalls{Writes: s.Writes, Flushes: s.Flushes, Syncs: s.Syncs, SystemCalls: s.SystemCalls, Waits: s.Waits, LongestSync: s.LongestSync}
 }
 
-// Cached returns how much of Path's file is in the page cache now.
+// Cached returns the part of Path's file that is in the page cache now.
 func (c *Clock) Cached() result.Residency { return residency(c.Path) }
 
 // Second returns a second process of this program for the work that args name; see
@@ -146,7 +144,7 @@ func (c *Clock) Second(ctx context.Context, args ...string) (*exec.Cmd, error) {
 }
 
 // Run runs the task once on a path of its own. It counts the given records and bytes
-// unless Do sets others. It removes what it made unless Keep is set.
+// unless Do sets others. It removes its files unless Keep is set.
 func (t Task) Run(ctx context.Context, g *WorkDir, counting Counting, records, size int64) (result.Measurement, error) {
 	path, err := g.fresh()
 	if err != nil {
@@ -198,7 +196,7 @@ func (t Task) onPath(ctx context.Context, g *WorkDir, counting Counting, path st
 	return t.Check(path)
 }
 
-// time does all that is in the clock.
+// time runs everything that is timed.
 func (t Task) time(ctx context.Context, g *WorkDir, counting Counting, path string, m *result.Measurement) error {
 	meter, err := startMeter(g.observer, counting)
 	if err != nil {
@@ -210,9 +208,8 @@ func (t Task) time(ctx context.Context, g *WorkDir, counting Counting, path stri
 	return err
 }
 
-// NewFile makes a file of size bytes at path, a block at a time; each block is the next
-// that fill returns. It waits until the disk has the file: a page that is not written
-// back can't be evicted.
+// NewFile makes a file of size bytes at path, block by block; fill returns the next block. It waits
+// until the file is on the disk: a page that is not written back can't be evicted.
 func NewFile(path string, size int64, fill func(block []byte)) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {

@@ -161,7 +161,7 @@ func TestTaskBeginsColdOrNotAtAll(t *testing.T) {
 	}
 }
 
-// TestKeptFilesAreTheLastOfEachTask: also of a task that makes a directory, or none.
+// TestKeptFilesAreTheLastOfEachTask: also for tasks that make a directory, or nothing.
 func TestKeptFilesAreTheLastOfEachTask(t *testing.T) {
 	parent := t.TempDir()
 	g, err := trial.OpenWorkDir(parent, true)
@@ -186,7 +186,7 @@ func TestKeptFilesAreTheLastOfEachTask(t *testing.T) {
 		run("many", func(path string) error { return os.MkdirAll(filepath.Join(path, "one"), 0o777) })
 		run("none", func(string) error { return nil })
 	}
-	// A directory that is gone is an error, and no trial.
+	// A removed directory is an error, and no trial.
 	g.Kept = filepath.Join(parent, "gone", "far")
 	task := trial.Task{Name: "file", Do: func(_ context.Context, c *trial.Clock) error { return os.Mkdir(c.Path, 0o777) }}
 	if err := os.Mkdir(filepath.Join(parent, "gone"), 0o777); err != nil {

@@ -124,7 +124,7 @@ func TestFailedOpenLeavesNoWriterBehind(t *testing.T) {
 	if _, err := (Append{RecordBytes: 16, Writers: 64, Records: 64, Stride: 1}).Run(t.Context(), g); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Run: %v", err)
 	}
-	for start := time.Now(); runtime.NumGoroutine() > before; runtime.Gosched() { // that it is done is known before it has ended
+	for start := time.Now(); runtime.NumGoroutine() > before; runtime.Gosched() { // the result is known before the goroutine has ended
 		if time.Since(start) > time.Minute {
 			t.Fatalf("%d goroutines before, %d after", before, runtime.NumGoroutine())
 		}
@@ -208,7 +208,7 @@ func TestWorkDirRefusesMemory(t *testing.T) {
 	}
 }
 
-// A recorder watches a matrix of cells that do nothing.
+// A recorder watches a matrix of cells without work.
 type recorder struct {
 	steps  []Step
 	trials []result.Trial
@@ -282,7 +282,7 @@ func TestOrderComesFromTheSeedAlone(t *testing.T) {
 	if reflect.DeepEqual(orders(1), orders(2)) {
 		t.Error("two seeds, one order")
 	}
-	// A later release must not run an earlier one's seed in another order.
+	// A later release must not run an earlier release's seed in another order.
 	if got, want := (Matrix{Cells: make([]Cell, 8), Seed: 1}).Order(1), []int{3, 6, 2, 1, 4, 5, 7, 0}; !slices.Equal(got, want) {
 		t.Errorf("order of seed 1, round 1: %v, want %v", got, want)
 	}
@@ -350,7 +350,7 @@ func TestLimitEndsAfterAWholeRound(t *testing.T) {
 }
 
 // TestStopRule: rounds go on until they are settled, however many were planned, or
-// until the time is up. The rule is asked after whole rounds only.
+// until the time is up. The rule is called only after complete rounds.
 func TestStopRule(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		check := func(settledAfter int, limit time.Duration, want int, why Stop) {
@@ -371,7 +371,7 @@ func TestStopRule(t *testing.T) {
 		}
 		check(3, time.Hour, 3, IsSettled)
 		check(40, time.Hour, 40, IsSettled)
-		check(41, time.Hour, 43, IsSettled) // with many rounds it is not asked after each
+		check(41, time.Hour, 43, IsSettled) // with many rounds the rule is not called after each
 		check(1<<30, 0, 1000, AllRounds)
 		check(40, 60*time.Second, 29, AtLimit)
 		check(0, time.Nanosecond, 1, IsSettled)

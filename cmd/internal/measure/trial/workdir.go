@@ -17,28 +17,28 @@ import (
 	"github.com/holdfast-go/holdfast/internal/workdir"
 )
 
-// A WorkDir is a fresh directory that is all the package's own. Only its owner may enter it, and
+// A WorkDir is a fresh directory that belongs to the package alone. Only its owner may enter it, and
 // every file in it has a name that was never used before. It is for one goroutine.
 type WorkDir struct {
 	// FileSystem is the type of the file system, or "unknown".
 	FileSystem string
 
 	// Second returns a second process of this program, not yet started, that does only
-	// the work which args name. Nil: there can be none. A study uses it to kill a
-	// writer, or to read while another process writes.
+	// the work which args name. Nil: there is none. A study uses it to kill a writer, or to read while
+	// another process writes.
 	Second func(ctx context.Context, args ...string) *exec.Cmd
 
 	// Remount unmounts the file system and mounts it again, so that nothing of it stays
-	// in memory. Nothing on it is open then. Nil is [probe.Remount]. The caller that
-	// mounted it may have a better way.
+	// in memory. No file on it is open then. Nil is [probe.Remount]. The caller that mounted it may
+	// know a better way.
 	Remount func() error
 
-	// Kept is a directory on the same file system that gets what the last trial of each named
-	// task has made; empty: all is removed.
+	// Kept is a directory on the same file system for the last trial's files of each named task; empty:
+	// all files are removed.
 	Kept string
 
-	dir      string       // a path of it that leads nowhere else
-	held     *workdir.Dir // the directory, locked while the run is alive where that can be had; nil: dir was there before and stays
+	dir      string       // a path of it that can't be redirected
+	held     *workdir.Dir // the directory, locked while the run is alive if the system has locks; nil: dir existed before and stays
 	files    int
 	observer *machine.Observer
 }
@@ -47,7 +47,7 @@ type WorkDir struct {
 const workDirPrefix = "holdfast-bench-"
 
 var (
-	// ErrNotDir reports that the given path is a file.
+	// ErrNotDir means that the given path is a file.
 	ErrNotDir = errors.New("is a file, not a directory")
 
 	// ErrMemoryOnly refuses a file system that keeps its files in memory, where
@@ -55,7 +55,7 @@ var (
 	ErrMemoryOnly = errors.New("keeps its files in memory: a sync does nothing there, and no policy survives a power cut")
 )
 
-// A RoomError reports that a file system has too little room.
+// A RoomError means that a file system has too little room.
 type RoomError struct {
 	Dir        string
 	Free, Need int64 // bytes
@@ -117,11 +117,12 @@ func (g *WorkDir) claim(parent string) (err error) {
 	return err
 }
 
-// mostClaims bounds the directories that claim makes: so many others may inspect them.
+// mostClaims bounds the directories that claim makes, since other processes may inspect each of them
+// before it is locked.
 const mostClaims = 1000
 
-// OpenWhole takes all of an empty directory that is a file system of its own: in some,
-// such as bfs, there are no other directories. Close empties the directory and leaves it.
+// OpenWhole uses an empty directory that is a file system of its own, for file systems such as bfs that
+// have no other directories. Close empties the directory and leaves it.
 func OpenWhole(dir string) (*WorkDir, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -137,7 +138,7 @@ func OpenWhole(dir string) (*WorkDir, error) {
 	return &WorkDir{FileSystem: kind, dir: filepath.Clean(dir), observer: machine.Observe(dir)}, nil
 }
 
-// Close removes the directory and all that is in it.
+// Close removes the directory and everything in it.
 func (g *WorkDir) Close() error {
 	if g.held == nil {
 		entries, err := os.ReadDir(g.dir)
@@ -150,13 +151,13 @@ func (g *WorkDir) Close() error {
 	if err == nil {
 		err = g.held.Remove()
 	}
-	if errors.Is(err, fs.ErrNotExist) { // it is removed already
+	if errors.Is(err, fs.ErrNotExist) { // it has been removed already
 		err = nil
 	}
 	return errors.Join(err, g.held.Close())
 }
 
-// Dir returns the directory's path, to be shown: others may be able to exchange it.
+// Dir returns the directory's path for display. Other users may be able to exchange it.
 func (g *WorkDir) Dir() string {
 	if g.held == nil {
 		return g.dir
@@ -164,21 +165,20 @@ func (g *WorkDir) Dir() string {
 	return g.held.Name()
 }
 
-// Inside returns a path of the directory that leads nowhere else. Make files by it.
+// Inside returns a path of the directory that can't be redirected. Make files by it.
 func (g *WorkDir) Inside() string { return g.dir }
 
 // Name returns the directory's name in its parent.
 func (g *WorkDir) Name() string { return filepath.Base(g.Dir()) }
 
-// Free returns the bytes that may still be written to the file system, and whether the
-// system reports them.
+// Free returns the number of free bytes on the file system, and whether the system reports it.
 func (g *WorkDir) Free() (int64, bool) {
 	free, err := sys.FreeSpace(g.dir)
 	return free, err == nil
 }
 
 // Need returns a *RoomError if the file system has less than size bytes free.
-// Where the system does not report its free space, there is no error.
+// If the system does not report its free space, there is no error.
 func (g *WorkDir) Need(size int64) error {
 	free, err := sys.FreeSpace(g.dir)
 	if errors.Is(err, errors.ErrUnsupported) {
@@ -193,8 +193,8 @@ func (g *WorkDir) Need(size int64) error {
 	return nil
 }
 
-// NeedFiles returns a *RoomError if the file system has room for less than n more
-// files. Where that is not known, or not fixed, there is no error.
+// NeedFiles returns a *RoomError if the file system has room for fewer than n more files. If that is
+// not known, or not fixed, there is no error.
 func (g *WorkDir) NeedFiles(n int64) error {
 	free, err := sys.FreeFiles(g.dir)
 	if errors.Is(err, errors.ErrUnsupported) {
@@ -217,8 +217,7 @@ func (g *WorkDir) fresh() (string, error) {
 }
 
 // quiesce makes the file system finish the removal of the last file, so that the next
-// trial's first sync does not pay for it. Where a directory can't be synced, it does
-// nothing.
+// trial's first sync does not pay for it. If a directory can't be synced, it does nothing.
 func (g *WorkDir) quiesce() {
 	d, err := os.Open(g.dir)
 	if err != nil {

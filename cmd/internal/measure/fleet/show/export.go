@@ -44,7 +44,7 @@ type document struct {
 	fleet.Fleet
 }
 
-// version grows when a reader of an older document would misread a newer one.
+// version increases when a reader of older documents would misread a new one.
 const version = 1
 
 var head = []string{
@@ -80,7 +80,7 @@ func writeCSV(w io.Writer, f fleet.Fleet) error {
 	return out.WriteAll(rows) // which flushes
 }
 
-// word is what is said of a part of a host.
+// word returns the finding about a part of a host, or an empty text.
 func word(h fleet.Host, part fleet.Part) string {
 	for _, s := range h.Scores {
 		if s.Part == part {

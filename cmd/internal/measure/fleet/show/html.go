@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
 )
 
-// HTML writes one page that needs no other file. It has all that [Text] writes with all.
+// HTML writes one page that needs no other file. It contains everything that [Text] writes with all.
 func HTML(w io.Writer, f fleet.Fleet) error {
 	p := page.Page{Title: "holdfast: fleet", Question: "which hosts are not like their peers", Answer: []string{summary(f)}}
 	if charts := strips(f); len(charts) > 0 {

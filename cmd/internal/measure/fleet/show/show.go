@@ -21,7 +21,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
 )
 
-// summary says in one sentence what was found.
+// summary gives the result in one sentence.
 func summary(f fleet.Fleet) string {
 	hosts := map[string]bool{}
 	small, judged := 0, 0
@@ -60,7 +60,7 @@ func summary(f fleet.Fleet) string {
 	return text
 }
 
-// outlierNames lists the first outliers with what is odd about them.
+// outlierNames lists the first outliers with their findings.
 func outlierNames(f fleet.Fleet) string {
 	const most = 6
 	var texts []string
@@ -77,7 +77,7 @@ func outlierNames(f fleet.Fleet) string {
 	return strings.Join(texts, "; ")
 }
 
-// oddity is a finding in some words.
+// oddity describes a finding in a few words.
 func oddity(one fleet.Finding) string {
 	switch one.Word {
 	case fleet.WriteCache:
@@ -88,7 +88,7 @@ func oddity(one fleet.Finding) string {
 	return fmt.Sprintf("%s %s", partName(one.Score.Part), study.Times(float64(one.Score.Ratio)))
 }
 
-// partName says what a score is of.
+// partName names the part that a score is about.
 func partName(p fleet.Part) string {
 	return map[fleet.Part]string{fleet.Sync: "syncs", fleet.Bandwidth: "disk bandwidth", fleet.Memory: "CPU or memory", fleet.Arms: "arms"}[p]
 }
@@ -100,7 +100,7 @@ func count(n int, noun string) string {
 	return humanize.Grouped(int64(n)) + " " + noun
 }
 
-// classText says what the hosts of a group have in common.
+// classText lists the common properties of a group's hosts.
 func classText(c fleet.Class) string {
 	cpus := c.CPUs
 	if cpus != "" {
@@ -134,7 +134,7 @@ func label(k fleet.Key) string {
 	return text
 }
 
-// groupsTable has a row for each of some groups.
+// groupsTable has a row for each group, up to `most` rows.
 func groupsTable(f fleet.Fleet, most int) study.Table {
 	t := study.Table{Head: []string{"group", "hosts", "outliers", "machines"}}
 	for _, g := range f.Groups[:min(most, len(f.Groups))] {
@@ -153,11 +153,11 @@ func groupsTable(f fleet.Fleet, most int) study.Table {
 	return t
 }
 
-// sideBySide is the most hosts of a group that have a column each.
+// sideBySide is the largest number of hosts for which each host has a column.
 const sideBySide = 6
 
-// cellsTable has a row for each cell of a group: the time of each host with its interval, or of
-// many hosts their spread. The last rows are the scores and the bounds of the group.
+// cellsTable has a row for each cell of a group: the time of each host with its interval, or the spread
+// if there are many hosts. The last rows are the scores and the bounds of the group.
 func cellsTable(f fleet.Fleet, g fleet.Group) study.Table {
 	hosts := f.Members(g)
 	if len(hosts) > sideBySide {
@@ -199,7 +199,7 @@ func cellsTable(f fleet.Fleet, g fleet.Group) study.Table {
 	return t
 }
 
-// boundsText says from where on a host of a group is an outlier.
+// boundsText names the scores from which on a host of the group is an outlier.
 func boundsText(g fleet.Group) string {
 	var parts []string
 	for _, b := range g.Bounds {
@@ -215,7 +215,7 @@ func boundsText(g fleet.Group) string {
 	return "outliers: " + strings.Join(parts, "; ")
 }
 
-// timeText is a time with how far its interval reaches.
+// timeText is a time and the half-width of its interval.
 func timeText(s figure.Summary) string {
 	text := study.Duration(s.Median)
 	if s.HasInterval() && s.Low > 0 {
@@ -224,7 +224,7 @@ func timeText(s figure.Summary) string {
 	return text
 }
 
-// scoresTable has a row for each host of a group: how each part of it compares with its peers.
+// scoresTable has a row for each host of a group: the comparison of each of its parts with its peers.
 func scoresTable(f fleet.Fleet, g fleet.Group) study.Table {
 	t := study.Table{Title: "hosts", Head: []string{"host", "begun", "rounds"}}
 	for _, b := range g.Bounds {
@@ -252,7 +252,7 @@ func interval(s figure.Summary) string {
 	return study.Duration(s.Low) + "…" + study.Duration(s.High)
 }
 
-// findings says how an outlier is not like its group, one sentence each.
+// findings describes how an outlier differs from its group, one sentence each.
 func findings(o fleet.Outlier) (lines []string) {
 	for _, one := range o.Findings {
 		if one.Word == fleet.WriteCache {
@@ -278,7 +278,7 @@ func findings(o fleet.Outlier) (lines []string) {
 	return lines
 }
 
-// differences lists what most peers of an outlier have otherwise, the first few of them.
+// differences lists the first few facts for which most peers of an outlier have another value.
 func differences(o fleet.Outlier, most int) string {
 	if len(o.Differs) == 0 {
 		return "no fact differs from most of its peers"
@@ -306,7 +306,7 @@ func names(all []string, most int) string {
 	return fmt.Sprintf("%s and %s more (--all)", strings.Join(all[:most], ", "), humanize.Grouped(int64(len(all)-most)))
 }
 
-// notes say what is missing and what is doubtful; each lists at most so many names.
+// notes lists missing and doubtful hosts and results, each with at most `most` names.
 func notes(f fleet.Fleet, most int) (lines []string) {
 	var none []string
 	for _, s := range f.Silent {
@@ -376,7 +376,7 @@ func isAre(n int) string {
 	return "were"
 }
 
-// tally counts the values of hosts, those of most hosts first. An empty value is none.
+// tally counts the values of hosts, the most frequent first. An empty value is not counted.
 func tally(hosts []fleet.Host, of func(fleet.Host) string) (texts []string) {
 	counts := map[string]int{}
 	for _, h := range hosts {
@@ -398,7 +398,7 @@ func tally(hosts []fleet.Host, of func(fleet.Host) string) (texts []string) {
 	return texts
 }
 
-// method says what the words mean.
+// method explains the words.
 func method(f fleet.Fleet) string {
 	return fmt.Sprintf("A host is judged by its syncs (policies whose Writes wait for one), its disk bandwidth (the others that sync, until all is durable) and its memory (the rest): by the median of its times to those of its group, and the worst counts. "+
 		"It is an outlier if that is at least %.0f %% off, and beyond the bound of its group, with its interval. "+

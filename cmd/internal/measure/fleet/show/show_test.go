@@ -15,7 +15,8 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/stat"
 )
 
-// made makes up a fleet: hosts of some kinds of machine, some of each kind slow, and some silent.
+// made makes up a fleet: several kinds of machines, some slow hosts of each kind, and some silent
+// hosts.
 func made(kinds, hosts, slow, silent int) fleet.Fleet {
 	var all []fleet.Host
 	for kind := range kinds {
@@ -48,8 +49,8 @@ func made(kinds, hosts, slow, silent int) fleet.Fleet {
 	return fleet.New(all, none, nil, fleet.DefaultThreshold)
 }
 
-// TestTextHasAtMostThirtyLines: whatever there is, thirty lines have the first of it, and the
-// words where to find the rest.
+// TestTextHasAtMostThirtyLines: whatever is found, thirty lines show the beginning of it, and name the
+// command for the rest.
 func TestTextHasAtMostThirtyLines(t *testing.T) {
 	for _, columns := range []int{60, 80, 100} {
 		for _, of := range []struct{ kinds, hosts, slow, silent int }{{0, 0, 0, 1}, {1, 1, 0, 0}, {1, 4, 1, 0}, {1, 6, 0, 2}, {1, 7, 1, 0}, {1, 1000, 1, 0}, {1, 1000, 200, 500}, {40, 10, 2, 0}, {40, 5, 1, 300}} {

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
 )
 
-// strips draws each group: a row for each score, and a point for each host. The outliers have their names.
+// strips draws each group: a row for each score, and a point for each host. Outliers have their names.
 func strips(f fleet.Fleet) (charts []page.Chart) {
 	for _, g := range f.Groups {
 		p := chart.Plot{
@@ -35,7 +35,7 @@ func strips(f fleet.Fleet) (charts []page.Chart) {
 				if !(x > 0) || math.IsInf(x, 0) {
 					continue
 				}
-				apart := 0.07 * float64(len(p.Series[0].Marks)%7-3) // hosts that are alike would lie on each other
+				apart := 0.07 * float64(len(p.Series[0].Marks)%7-3) // equal hosts would lie on each other
 				m := chart.Mark{X: x, Y: float64(at) + apart, Title: fmt.Sprintf("%s, %s: %s", h.Name, s.Part, study.Times(x))}
 				of := &p.Series[0]
 				if s.Word != "" {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestOutliersAreNamedInThePicture: each host is a point of each of its scores, and the outliers have their names there.
+// TestOutliersAreNamedInThePicture: each host has a point in each row, and the outliers have their names there.
 func TestOutliersAreNamedInThePicture(t *testing.T) {
 	f := made(1, 12, 2, 0)
 	charts := strips(f)

@@ -10,12 +10,11 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
 )
 
-// MostLines is the most that [Text] writes, unless it is to write all.
+// MostLines is the largest number of lines that [Text] writes without all.
 const MostLines = 30
 
-// Text writes a fleet for a terminal of so many columns, from 60 to 100: what was found, each outlier with what is odd about it,
-// what is missing or doubtful, and the groups, as far as there is room. With all it writes every outlier,
-// every group and every host.
+// Text writes a fleet for a terminal of 60 to 100 columns: the result, each outlier with its findings, missing and doubtful
+// results, and the groups, as far as there is room. With all it writes every outlier, every group and every host.
 func Text(w io.Writer, f fleet.Fleet, all bool, columns int) error {
 	text := brief(f, columns)
 	if all {
@@ -36,7 +35,7 @@ func brief(f fleet.Fleet, columns int) string {
 		table += fmt.Sprintf("and %s more: --all\n", count(n, "group"))
 	}
 	table += "the times of each host, and how they are judged: --all\n"
-	outlier := 0 // lines: the first is always shown
+	outlier := 0 // lines of it; the first outlier is always shown
 	if len(f.Outliers) > 0 {
 		outlier = lines(outlierText(f.Outliers[0], 3, columns)) + 3
 	}
@@ -102,8 +101,8 @@ func groupText(f fleet.Fleet, g fleet.Group, columns int) string {
 
 func lines(text string) int { return strings.Count(text, "\n") }
 
-// cut keeps the first lines of a text, and says how many it leaves out. A text of which there
-// is no room for three lines is left out.
+// cut keeps the first lines of a text, and adds how many it leaves out. If there is no room for three
+// lines, it leaves out the whole text.
 func cut(text string, most int) string {
 	all := strings.SplitAfter(text, "\n")
 	switch n := lines(text); {
