@@ -29,6 +29,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/durable"
 	"github.com/holdfast-go/holdfast/internal/errorqueue"
 	"github.com/holdfast-go/holdfast/internal/sys"
+	"github.com/holdfast-go/holdfast/internal/vfs"
 	"github.com/holdfast-go/holdfast/stats"
 )
 
@@ -102,6 +103,10 @@ type current struct {
 // *fs.PathError.
 func Open(path string, options Options) (*File, error) {
 	return open(sys.Disk{}, path, options, runtime.GOOS == "windows")
+}
+
+func init() {
+	vfs.OpenRotated = func(d vfs.ReadDisk, path string, o Options) (*File, error) { return open(d, path, o, false) }
 }
 
 func open(d disk, path string, o Options, closesFirst bool) (*File, error) {
