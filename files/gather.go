@@ -24,7 +24,8 @@ import (
 // and whenever [Options].Batch of them or 256 MiB have come together: so a Batch of a million files
 // needs no more memory. It is no transaction, since a crash or a failure may leave a part
 // of it done, and which of its names a crash in the middle leaves is open. A manifest or a
-// reference, which may only be there when all else is, is written after Commit.
+// reference, which may only be there when all else is, is written after Commit. Relative paths are
+// resolved at each call.
 //
 // Under sync=each each file is durable by itself, and under sync=never nothing is.
 type Batch struct {
@@ -69,7 +70,7 @@ func (b *Batch) Create(path string) (*Pending, error) {
 	if b.over {
 		return nil, batchError(path, errBatchOver)
 	}
-	p, err := b.set.pending(path, b)
+	p, err := b.set.pending(b.set.fixed(path), b)
 	if err == nil {
 		b.open.Add(1)
 	}
@@ -79,6 +80,7 @@ func (b *Batch) Create(path string) (*Pending, error) {
 // Write writes a file as [Set.WriteFile] does with [Replace]. data is the caller's again when
 // it returns. A failure is returned, and is in Commit's error too.
 func (b *Batch) Write(path string, data []byte) error {
+	path = b.set.fixed(path)
 	return b.give(path, func(s *fileWriter) {
 		switch w := s.job; {
 		case !w.prepare(Write{Path: path, Data: data, Mode: Replace}, new(strings.Builder), 0):
@@ -95,12 +97,13 @@ func (b *Batch) Write(path string, data []byte) error {
 // the kernel is missed; the file need not be readable. It may be closed as soon as Add returns.
 // If the name leads to another file by now, or to none, that is an error.
 func (b *Batch) Add(file *os.File) error {
-	return b.inPlace(file.Name(), retry.OpSync, func(s *fileWriter, at *place) error {
+	path := b.set.byPath.of(file)
+	return b.inPlace(path, retry.OpSync, func(s *fileWriter, at *place) error {
 		is, err := file.Stat()
 		if err != nil {
 			return err
 		}
-		if named, err := os.Stat(file.Name()); err != nil {
+		if named, err := b.set.byPath.stat(path); err != nil {
 			return err
 		} else if !os.SameFile(is, named) {
 			return fmt.Errorf("the name is another file's by now: %w", holdfast.ErrUnlinked)
@@ -158,9 +161,10 @@ func (b *Batch) synced(r *record, err error) {
 
 // Mkdir makes a directory, before umask with perm, at once; its name is durable with the batch.
 func (b *Batch) Mkdir(path string, perm os.FileMode) error {
+	path = b.set.fixed(path)
 	return b.inPlace(path, retry.OpMkdir, func(s *fileWriter, at *place) error {
-		if err := os.Mkdir(path, perm); err != nil {
-			return err
+		if err := b.set.byPath.mkdir(path, perm); err != nil {
+			return errors.Unwrap(err) // without its path
 		}
 		s.result.outcome = holdfast.OutcomeWritten
 		if at != nil {
@@ -173,17 +177,20 @@ func (b *Batch) Mkdir(path string, perm os.FileMode) error {
 // Rename gives the file of a name another one, also in another directory, in place of the file
 // that has it.
 func (b *Batch) Rename(from, to string) error {
-	return b.change(to, from, retry.OpRename, func() error { return os.Rename(from, to) })
+	from, to = b.set.fixed(from), b.set.fixed(to)
+	return b.change(to, from, retry.OpRename, func() error { return b.set.byPath.rename(from, to) })
 }
 
 // Link gives a file a second name, which must be none.
 func (b *Batch) Link(from, to string) error {
-	return b.change(to, "", opLink, func() error { return os.Link(from, to) })
+	from, to = b.set.fixed(from), b.set.fixed(to)
+	return b.change(to, "", opLink, func() error { return b.set.byPath.link(from, to) })
 }
 
 // Remove removes a name, of a file or an empty directory.
 func (b *Batch) Remove(path string) error {
-	return b.change(path, "", opRemove, func() error { return os.Remove(path) })
+	path = b.set.fixed(path)
+	return b.change(path, "", opRemove, func() error { return b.set.byPath.remove(path) })
 }
 
 const opLink retry.Op = "link"
@@ -294,10 +301,7 @@ func (b *Batch) took(path string, put func() *record) error {
 		return batchError(path, errBatchOver)
 	}
 	r := put()
-	var err error
-	if r.err != nil {
-		err = r.err
-	}
+	_, err := r.returned()
 	b.mu.Lock()
 	b.records = append(b.records, r)
 	b.bytes += r.bytes

@@ -23,6 +23,7 @@ import (
 type ground struct {
 	options  Options // with every default filled in
 	disk     vfs.Disk
+	byPath   paths
 	handles  handles.Cache
 	turns    keyed.Queue        // one writer at a time for each path and each file
 	names    *durable.NameSyncs // the syncs of directories and of file systems
@@ -51,7 +52,11 @@ type dirMaker struct {
 
 func (g *ground) init(d vfs.Disk, options Options) {
 	g.options, g.disk = options.withDefaults(), d
-	g.names = durable.NameSyncsOf(d)
+	g.names, g.byPath = durable.NameSyncsOf(d), systemPaths{}
+	if root := g.options.Root; root != nil {
+		g.disk, g.byPath = inRoot(root)
+		d = g.disk
+	}
 	g.handles.Init(d, g.options.Handles)
 	g.handles.Syncs = g.options.Policy.Sync.Mode != holdfast.SyncNever
 	if log := g.options.Logger; log != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // WriteFile writes one file as a whole, as the mode says, in the caller's goroutine. It
-// returns the result, and the result's Err again.
+// returns the result, and the result's Err again, or in its place a *fs.PathError: see [Error].
 //
 // If Err is nil all of data is in the file of that name. It is durable, with its name,
 // if the policy's Sync is not never. Else the Outcome says what is known. A file

@@ -45,6 +45,9 @@ func findPlace(d disk, names *durable.NameSyncs, path string) (p place, err erro
 		to, err = d.Resolve(path)
 		return err
 	})
+	if err == nil && sys.IsDescriptor(path) {
+		err = errors.New("it names a file that is open already, which can't be rotated; use a holdfast.Writer on it, or name a path")
+	}
 	if err != nil {
 		return p, err
 	}

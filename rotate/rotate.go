@@ -98,7 +98,8 @@ type current struct {
 
 // Open opens the log at path for appending, or creates it. It refuses invalid options before it
 // touches the file. A last line that a crash has torn is ended with a line feed before the next
-// record. Open does not create directories.
+// record. Open does not create directories: a path that is not there or not permitted is a
+// *fs.PathError.
 func Open(path string, options Options) (*File, error) {
 	return open(sys.Disk{}, path, options, runtime.GOOS == "windows")
 }
@@ -125,6 +126,9 @@ func open(d disk, path string, o Options, closesFirst bool) (*File, error) {
 		perm = 0o666
 	}
 	l, err := openFile(d, f.names, path, perm, nil, &o)
+	if refused := sys.PathError("open", path, err); refused != nil {
+		return nil, refused
+	}
 	if err != nil {
 		return nil, fmt.Errorf("holdfast: open %s: %w", path, err)
 	}

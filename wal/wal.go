@@ -204,7 +204,8 @@ type Log struct {
 // Open opens the log in a directory, or makes a new one; the parent directory must exist. It reads
 // and checks every record, cuts a torn end, makes the found records durable, and returns their
 // Recovery. Other damage is a [DamageError], and then nothing is changed: see Options.Repair,
-// [Scan], and the command "holdfast wal repair".
+// [Scan], and the command "holdfast wal repair". A directory that can't be opened or made is a
+// *fs.PathError.
 func Open(dir string, o Options) (*Log, Recovery, error) { return open(sys.Disk{}, dir, o) }
 
 func open(d disk, dir string, o Options) (*Log, Recovery, error) {
@@ -431,7 +432,7 @@ func openDirectory(d disk, path string, mode lockMode, perm fs.FileMode) (dir di
 		return dir, fmt.Errorf("wal: %q: %w", path, err)
 	}
 	if dir.fd, err = d.OpenDir(name); err != nil {
-		return dir, fmt.Errorf("wal: open directory %s: %w", path, err)
+		return dir, ofDirectory("open", path, err)
 	}
 	is, err := d.StatFD(dir.fd)
 	if err != nil {
@@ -447,6 +448,9 @@ func openDirectory(d disk, path string, mode lockMode, perm fs.FileMode) (dir di
 		flags, lock = os.O_RDONLY, d.LockShared
 	}
 	if dir.lock, _, err = dir.open(lockFile, flags, perm); err != nil && !(shared && errors.Is(err, os.ErrNotExist)) {
+		if known := sys.PathError("open", filepath.Join(path, lockFile), err); known != nil {
+			return dir, known
+		}
 		return dir, fmt.Errorf("wal: open the lock of %s: %w", path, err)
 	}
 	// Lock the directory too: if another program removes the lock file, the next Open makes a new
@@ -465,6 +469,14 @@ func openDirectory(d disk, path string, mode lockMode, perm fs.FileMode) (dir di
 		}
 	}
 	return dir, nil
+}
+
+// ofDirectory returns the error of a call on a log's directory, before anything of the log is known.
+func ofDirectory(op, path string, err error) error {
+	if known := sys.PathError(op, path, err); known != nil {
+		return known
+	}
+	return fmt.Errorf("wal: %s directory %s: %w", op, path, err)
 }
 
 // open opens a regular file of the log. Other programs may have replaced it, so open follows no

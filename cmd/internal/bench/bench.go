@@ -109,6 +109,8 @@ func (b *benchmark) addFlags(cmd *cobra.Command) {
 	cli.PlotFlag(f, &b.Plot)
 	cli.InGroup(f, "What is shown", "all", "plot")
 	b.PlacesFlags(f)
+	f.Var(cli.Once("name", &b.Host, cli.Given), "host", "the name of this machine in the results (default: its host name;\na container has one of its own)")
+	cli.InGroup(f, "Where", "host")
 	cli.ExportFlag(f, &b.Export, "print this instead of the table")
 	cli.FioFlag(f, &b.fio)
 	cli.InGroup(f, "For programs", "export", "emit-fio")

@@ -84,7 +84,7 @@ links; a source that is one is followed.
 
 An existing file is replaced when its copy is whole. Whatever fails, and after
 Ctrl-C, each file is the old one or the whole new one. Pipes, devices and sockets
-are not copied. Nothing is synced unless --policy says so; atomic survives a power
+are not copied unless --special says so. Nothing is synced unless --policy says so; atomic survives a power
 cut file by file.`,
 		Example: `  holdfast copy events.jsonl kept.jsonl --policy atomic --verify
   holdfast copy -a photos events.jsonl backup/ --policy sync=close --keep-going`,
@@ -103,10 +103,11 @@ cut file by file.`,
 	f.BoolVarP(&c.verbose, "verbose", "v", false, "print a line for each file")
 	f.BoolVar(&c.quiet, "quiet", false, "print failures only: neither progress nor totals")
 	f.BoolVar(&c.json, "json", false, "print a JSON object for each file, and one for the totals")
+	f.Var(cli.Once("what", &c.options.Special, parseSpecial), "special", "what to do with pipes, sockets and devices in a directory: refuse (the default),\nskip, or keep, which makes them anew")
 	f.Var(cli.Once("method", &c.options.Method, parseCopyMethod), "method", "try only auto, reflink, copy_file_range, splice or readwrite")
 	f.Var(cli.Once("size", &c.buffer, parseCopyBuffer), "buffer", "read and write with a buffer of this size (default: by the size of the file)")
 	f.Var(cli.Once("number", &c.options.Workers, cli.ParseBetween(1, 1024, "workers can't copy")), "workers", "copy so many files at a time (default: the number of CPUs)")
-	cli.InGroup(f, "How", "method", "buffer", "workers", "best")
+	cli.InGroup(f, "How", "method", "buffer", "workers", "best", "special")
 	return cmd
 }
 
@@ -119,6 +120,18 @@ func parseCopyMethod(text string) (filecopy.Method, error) {
 		names = append(names, m.String())
 	}
 	return 0, fmt.Errorf("%q is not a way to copy; use %s", text, strings.Join(names, ", "))
+}
+
+func parseSpecial(text string) (filecopy.Special, error) {
+	switch text {
+	case "refuse":
+		return filecopy.RefuseSpecial, nil
+	case "skip":
+		return filecopy.SkipSpecial, nil
+	case "keep":
+		return filecopy.KeepSpecial, nil
+	}
+	return 0, fmt.Errorf("%q is not what to do with a pipe; use refuse, skip or keep", text)
 }
 
 // mostCopyBuffer is the largest buffer of a policy.
@@ -283,9 +296,9 @@ func (c *copying) failedHint(t filecopy.Totals, err error) string {
 	case errors.Is(err, filecopy.ErrLeftover):
 		return leftHint
 	case t.Failed == 0: // only pipes and the like were refused
-		return "all others are copied"
-	case hint == advice && c.options.Resume:
-		return "no half file is left; " + strings.ReplaceAll(hint, "leave Resume out", "leave --resume out")
+		return "all others are copied; --special=skip leaves these out, and --special=keep makes them anew"
+	case hint == advice && c.options.Resume: // it may be about what another copy has left
+		return strings.ReplaceAll(hint, "leave Resume out", "leave --resume out")
 	case hint != "":
 		return "no half file is left; " + hint
 	case c.single:

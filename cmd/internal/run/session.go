@@ -30,6 +30,7 @@ type Session struct {
 	stderr io.Writer
 	ground *trial.WorkDir
 	dir    string // as the user gave it
+	host   string // the name that the user gave this machine, or empty
 	Place  place.Place
 	subject
 	counts
@@ -194,7 +195,7 @@ func (s *Session) Resume(ctx context.Context, studies study.List, earlier result
 	if err != nil {
 		return err
 	}
-	r := result.Resumption{Program: cli.Program(), StartedAt: now(), WorkDir: s.ground.Name(), Machine: machine.Read(s.dir)}
+	r := result.Resumption{Program: cli.Program(), StartedAt: now(), WorkDir: s.ground.Name(), Machine: s.machine(s.dir)}
 	s.Run, s.file, err = result.Resume(s.output, r, func(now result.Run) bool { return reflect.DeepEqual(cli.PlainRun(now), earlier) })
 	if err != nil {
 		return fmt.Errorf("--resume: %w", err)
@@ -339,13 +340,24 @@ func (s *Session) Header(m trial.Matrix, plan result.Plan) result.Header {
 	h := result.Header{
 		SchemaVersion: result.SchemaVersion, Program: cli.Program(),
 		Study: s.name, Question: s.question, StartedAt: now(),
-		Dir: dir, WorkDir: s.ground.Name(), Seed: m.Seed, Plan: plan, Machine: machine.Read(dir), SystemCallsUnseen: s.unseen,
+		Dir: dir, WorkDir: s.ground.Name(), Seed: m.Seed, Plan: plan, Machine: s.machine(dir), SystemCallsUnseen: s.unseen,
 	}
 	for _, c := range m.Cells {
 		h.Cells = append(h.Cells, c.Cell)
 	}
 	h.FileSystems = s.Place.Described(h.Machine)
 	return h
+}
+
+// machine is what is known of this machine, under the name that the user gave it.
+func (s *Session) machine(dir string) []machine.Fact {
+	facts := machine.Read(dir)
+	for i := range facts {
+		if facts[i].Name == machine.HostName && s.host != "" {
+			facts[i].Value, facts[i].Source = s.host, "--host"
+		}
+	}
+	return facts
 }
 
 // Begin and Done make the session a trial.Watcher.
