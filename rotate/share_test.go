@@ -216,6 +216,8 @@ func TestARotationThatAnotherProcessMadeIsNotMadeAgain(t *testing.T) {
 		if _, err := both[1].Write([]byte("followed\n")); err != nil {
 			t.Fatal(err)
 		}
+		clock = func() time.Time { return time.Now().Add(time.Second) }
+		defer func() { clock = time.Now }()
 		both[1].mu.Unlock()
 		synctest.Wait()
 		if n := both[1].Stats().Rotations; n != 0 || string(logs(d.ProcessCrash())["app.log"]) != "followed\n" {
