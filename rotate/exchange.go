@@ -120,7 +120,7 @@ func (f *File) awaitLineLocked(c *current, now time.Time) (turn int64) {
 // the path may still be the old file's, and a new file there would replace its only name. So the
 // log stays in the old file.
 func (f *File) reopenLocked(old *logFile) (*logFile, error) {
-	if !old.isRemoved() && (f.options.Policy.Sync.Mode != holdfast.SyncNever || !old.dirUnsynced) {
+	if !old.isRemoved() && (f.options.Policy.Sync.Mode != holdfast.SyncNever || !old.dirUnsynced || old.had) {
 		if err := old.syncDir(old.since); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
@@ -153,6 +153,12 @@ func (f *File) renameLocked(old *logFile) (*logFile, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Bytes that a killed process has left may be in the page cache only, and newer records must not outlive them.
+	if f.options.Policy.Sync.Mode != holdfast.SyncNever && old.had && old.fd >= 0 && !old.isSpoilt() {
+		if err := old.Sync(); err != nil && old.isSpoilt() {
+			return nil, err
+		}
+	}
 	since := f.names.Losses(old.key)
 	if f.closesFirst && old.fd >= 0 {
 		f.disk.Close(old.fd) // it was synced as the policy says
@@ -165,7 +171,7 @@ func (f *File) renameLocked(old *logFile) (*logFile, error) {
 		return nil, err
 	}
 	var l *logFile
-	if f.options.Policy.Sync.Mode != holdfast.SyncNever || !old.dirUnsynced {
+	if f.options.Policy.Sync.Mode != holdfast.SyncNever || !old.dirUnsynced || old.had {
 		err = old.syncDir(since)
 	}
 	if err == nil {

@@ -191,6 +191,7 @@ type logFile struct {
 	syncing     sync.Mutex // guards the next three fields: one sync at a time
 	spoilt      error      // the failed sync, which no later one repairs
 	dirUnsynced bool       // its directory entry is not durable
+	had         bool       // it had bytes when it was opened, which this process has not synced
 	since       int        // count of failed directory syncs when the file last had its name
 
 	mu     sync.Mutex // guards the fields below: one write at a time
@@ -223,6 +224,11 @@ func openFile(d disk, names *durable.NameSyncs, path string, perm uint32, like *
 	}
 	l := &logFile{place: p, fd: -1, since: names.Losses(p.key), options: o, count: func(func(*Stats)) {}, own: -1, dirUnsynced: true, looked: time.Now()}
 	l.inode.Store(new(keyed.Key))
+	if _, err := d.Stat(p.dir, p.base); like == nil && o.Policy.Sync.Mode != holdfast.SyncNever && errors.Is(err, fs.ErrNotExist) {
+		// A process may have been killed behind the rename of its rotation: then a new file would take the only durable name
+		// of the last backup. If the sync fails, the one of the new name tells.
+		_ = p.syncDir(l.since)
+	}
 	if err := l.open(perm, like); err != nil {
 		return nil, errors.Join(err, l.discard())
 	}
@@ -288,7 +294,7 @@ func (l *logFile) open(perm uint32, like *access) error {
 		return err
 	}
 	l.inode.Store(&keyed.Key{Device: is.Device, Inode: is.Inode})
-	l.at, l.like = is.Size, is
+	l.at, l.had, l.like = is.Size, is.Size > 0, is
 	return nil
 }
 
@@ -463,6 +469,7 @@ func (l *logFile) Sync() error {
 		}
 		l.dirUnsynced = false
 	}
+	l.had = false
 	l.refused.Store(false)
 	failed := l.names.Losses(l.key)
 	if !l.isMoved() {

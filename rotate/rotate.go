@@ -31,6 +31,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/errorqueue"
 	"github.com/holdfast-go/holdfast/internal/slow"
 	"github.com/holdfast-go/holdfast/internal/sys"
+	"github.com/holdfast-go/holdfast/internal/vfs"
 	"github.com/holdfast-go/holdfast/stats"
 )
 
@@ -109,6 +110,10 @@ type current struct {
 // *fs.PathError.
 func Open(path string, options Options) (*File, error) {
 	return open(sys.Disk{}, path, options, runtime.GOOS == "windows")
+}
+
+func init() {
+	vfs.OpenRotated = func(d vfs.ReadDisk, path string, o Options) (*File, error) { return open(d, path, o, false) }
 }
 
 func open(d disk, path string, o Options, closesFirst bool) (*File, error) {

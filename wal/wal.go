@@ -215,6 +215,13 @@ type Log struct {
 // *fs.PathError.
 func Open(dir string, o Options) (*Log, Recovery, error) { return open(sys.Disk{}, dir, o) }
 
+func init() {
+	vfs.OpenLog = func(d vfs.ReadDisk, dir string, o Options) (*Log, Recovery, error) { return open(d, dir, o) }
+	vfs.ScanLog = func(d vfs.ReadDisk, dir string, each func(Record, *DamageError) bool) (Recovery, error) {
+		return scan(d, dir, each)
+	}
+}
+
 func open(d disk, dir string, o Options) (*Log, Recovery, error) {
 	if err := o.Policy.Validate(); err != nil {
 		return nil, Recovery{}, err

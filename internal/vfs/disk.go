@@ -128,3 +128,12 @@ type Tree interface {
 // NewSet makes a files.Set on any Disk. It is a func(Disk, files.Options) *files.Set, set by
 // package files for the package that crashes Sets; users of the library can't see it.
 var NewSet any
+
+// OpenLog, ScanLog and OpenRotated are the same for [wal.Open], [wal.Scan] and [rotate.Open], on a [ReadDisk].
+var OpenLog, ScanLog, OpenRotated any
+
+// A ReadDisk has the calls of a log.
+type ReadDisk interface {
+	Disk
+	Source
+}
