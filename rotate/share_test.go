@@ -4,6 +4,7 @@ package rotate
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -157,6 +158,70 @@ func TestOneProcessCompresses(t *testing.T) {
 		time.Sleep(time.Minute)
 		if got := names(backupsOf(d)); len(got) != 3 || !strings.HasSuffix(strings.Join(got, "|"), ".gz") || slices.Contains(got, one) {
 			t.Errorf("then there are %q", got)
+		}
+		closeTwo(t, both)
+	})
+}
+
+// TestNoRecordComesBehindARotation of another process: the backup may be in compression.
+func TestNoRecordComesBehindARotation(t *testing.T) {
+	for _, p := range policies {
+		synctest.Test(t, func(t *testing.T) {
+			d := newMemory(t)
+			both := openTwo(t, d, Options{Policy: p})
+			for i := range 3 {
+				for j, f := range both {
+					if _, err := f.Write(fmt.Appendf(nil, "%d %d\n", j, i)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if err := both[i%2].Rotate(); err != nil {
+					t.Error(err)
+				}
+				before := backupsOf(d)
+				if _, err := both[1-i%2].Write([]byte("behind\n")); err != nil {
+					t.Fatal(err)
+				}
+				if err := both[1-i%2].Sync(); err != nil {
+					t.Error(err)
+				}
+				after := backupsOf(d)
+				for name, text := range before {
+					if string(after[name]) != string(text) {
+						t.Errorf("%v: %s had %q, and has %q", p, name, text, after[name])
+					}
+				}
+			}
+			closeTwo(t, both)
+		})
+	}
+}
+
+// TestARotationThatAnotherProcessMadeIsNotMadeAgain: a record has followed it before this process's own timer is heard.
+func TestARotationThatAnotherProcessMadeIsNotMadeAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newMemory(t)
+		both := openTwo(t, d, Options{RotationInterval: time.Minute})
+		for _, f := range both {
+			if _, err := f.Write([]byte("record\n")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Minute - 1)
+		both[1].mu.Lock()
+		time.Sleep(1)
+		for both[0].Stats().Rotations == 0 {
+			runtime.Gosched()
+		}
+		if _, err := both[1].Write([]byte("followed\n")); err != nil {
+			t.Fatal(err)
+		}
+		clock = func() time.Time { return time.Now().Add(time.Second) }
+		defer func() { clock = time.Now }()
+		both[1].mu.Unlock()
+		synctest.Wait()
+		if n := both[1].Stats().Rotations; n != 0 || string(logs(d.ProcessCrash())["app.log"]) != "followed\n" {
+			t.Errorf("%d rotations more, and the files %q", n, logs(d.ProcessCrash()))
 		}
 		closeTwo(t, both)
 	})
