@@ -42,7 +42,8 @@ type Options struct {
 	// other paths have no buffer, and each Append writes its data. Set.Discard gives their memory back.
 	Memory holdfast.Size
 
-	// MkdirAll lets missing directories be made, with permissions 0777 before umask.
+	// MkdirAll lets missing directories be made, with permissions 0777 before umask. If the policy syncs, their
+	// names are durable before a file in them is. A directory that is there is taken to be durable.
 	MkdirAll bool
 
 	// Perm is the permissions of new files, before umask; 0 is 0666. It may hold
