@@ -19,7 +19,7 @@ import (
 // read its files. The versions of each target are records of the one log.
 func walLog() *crash.Workload {
 	const targets = 4
-	return &crash.Workload{Name: "wal", About: "wal.Log, which is opened anew after every 8 records", Files: true, Also: closeAlone,
+	return &crash.Workload{Name: "wal", About: "wal.Log, reopened after every 8 records", Files: true, Also: closeAlone,
 		Targets: func(holdfast.Policy) (all []crash.Target) {
 			for id := range uint32(targets) {
 				all = append(all, crash.Target{ID: id, Path: fmt.Sprintf("log/%d", id), Object: true, Whole: true, Synced: true})
