@@ -13,10 +13,10 @@
 // Start with a Policy. Its [Policy.Loss] bounds the bytes that a crash may take. Give
 // it to [Create], [Append] or [New].
 //
-// A [readahead.Reader] reads a file, written by this package or not, from start to end: by
+// A readahead.Reader reads a file, written by this package or not, from start to end: by
 // bytes, lines or blocks. Its errors name the byte at which they occurred.
 //
-// A [files.Set] writes many files at once. It appends to any number of paths with few
+// A files.Set writes many files at once. It appends to any number of paths with few
 // descriptors and bounded memory. It also writes whole files, one or thousands, and makes
 // them durable together.
 //
@@ -57,7 +57,7 @@ var (
 
 	// ErrUnlinked is the cause of a [SyncError], [files.Error] or [wal.Error] when the file has
 	// lost its last name. Its bytes were synced, but no name leads to them after a crash. It is
-	// final for a Writer, which has one file, and for a [wal.Log]; make a new one. A [files.Set]
+	// final for a Writer, which has one file, and for a [wal.Log]; make a new one. A files.Set
 	// reports it once, and the next call opens the path again.
 	ErrUnlinked = errors.New("file was removed while it was written")
 )

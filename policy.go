@@ -369,7 +369,7 @@ func (p Policy) Due() Due {
 // returned nil for them. It is a promise, not a forecast: most crashes take less.
 //
 // Bytes given to Enqueue are accepted when WaitDurable returns nil. The Loss of a [Policy] is
-// per file; see [files.Options.Loss] for the total of many files.
+// per file; see files.Options.Loss for the total of many files.
 type Loss struct {
 	Process Bound // the process dies (panic, kill -9), the machine goes on
 	Power   Bound // the machine dies (power cut, kernel panic)
@@ -405,7 +405,7 @@ func (b Bound) None() bool { return b == Bound{} }
 func (b Bound) Limited() bool { return b.Bytes != Unlimited || b.Time != Unlimited }
 
 // Loss returns the bounds that p promises for one file while the file accepts writes
-// and syncs; see [files.Options.Loss] for several files.
+// and syncs; see files.Options.Loss for several files.
 func (p Policy) Loss() Loss {
 	return Loss{Process: p.processLoss(), Power: p.powerLoss()}
 }

@@ -37,7 +37,7 @@ import (
 // every later call returns an error that wraps [ErrPanicked]. In a flush or sync by time,
 // or in a WaitDurable whose context can end, it ends the program, as in any goroutine. The
 // memory given to Write must be readable: a caller that turns a fault into a panic
-// ([debug.SetPanicOnFault]) must not recover and use the Writer.
+// ([runtime/debug.SetPanicOnFault]) must not recover and use the Writer.
 //
 // [New], [Create], [Append] and [OpenFile] make a Writer; the zero Writer refuses every call. A Writer must be
 // closed. It runs goroutines and timers only while bytes wait, and none after Close. An idle Writer

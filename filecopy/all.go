@@ -22,13 +22,12 @@ import (
 // that did not permit it.
 //
 // If the error is nil, all was copied. It is durable, with its names, if o.Atomic is set or the
-// policy's Sync is not never. The error joins the [*Error] of each name that failed or was refused,
-// up to the first 100. The file of such a name holds the earlier file, all of it or nothing, as in
-// [File], or the whole source. New directories stay, and so does a temporary file that can't be
-// removed ([ErrLeftover]). Without o.KeepGoing nothing new is begun after the first failure. Pipes,
-// sockets and devices are refused, which does not stop the call. If ctx ends, its cause is among
-// the errors; copies that are not durable by then are reported as written, with an error. If pairs
-// panics, nothing was written yet.
+// policy's Sync is not never. The error is the [*Error] of the name that failed or was refused, or
+// joins the errors of several names, up to the first 100. The file of such a name holds the earlier
+// file, all of it or nothing, as in [File], or the whole source. New directories stay, and so does a
+// temporary file that can't be removed ([ErrLeftover]). Without o.KeepGoing nothing new is begun after
+// the first failure. If ctx ends, its cause is among the errors; copies that are not durable by then are
+// reported as written, with an error. If pairs panics, nothing was written yet.
 //
 // These pairs are refused before anything of them is written:
 //   - a directory into itself or into a subdirectory of itself, under any name;

@@ -2,6 +2,7 @@ package filecopy
 
 import (
 	"context"
+	"io/fs"
 	"runtime"
 )
 
@@ -17,7 +18,7 @@ type callbacks struct {
 
 // guard wraps the functions in o by callbacks. It returns nil if there are none.
 func guard(ctx context.Context, o *Options, ours bool) (context.Context, *callbacks) {
-	if o.Each == nil && o.Progress == nil {
+	if o.Each == nil && o.Progress == nil && o.Filter == nil {
 		return ctx, nil
 	}
 	c := &callbacks{ours: ours}
@@ -27,6 +28,12 @@ func guard(ctx context.Context, o *Options, ours bool) (context.Context, *callba
 	}
 	if progress := o.Progress; progress != nil {
 		o.Progress = func(p Progress) { c.run(func() { progress(p) }) }
+	}
+	if filter := o.Filter; filter != nil {
+		o.Filter = func(source, destination string, kind fs.FileMode) (copies bool) {
+			c.run(func() { copies = filter(source, destination, kind) })
+			return copies
+		}
 	}
 	return ctx, c
 }
@@ -42,7 +49,7 @@ func (c *callbacks) run(f func()) {
 			c.cause = recover()
 			c.cancel()
 			if c.cause == nil && c.ours { // a worker that ended its goroutine would leave All waiting
-				panic("copy: Each or Progress called runtime.Goexit, as FailNow of a test does, in a goroutine of All; return from it")
+				panic("copy: Each, Progress or Filter called runtime.Goexit, as FailNow of a test does, in a goroutine of All; return from it")
 			}
 		}
 	}()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -22,7 +23,7 @@ func openDescriptors(t *testing.T) int {
 	return len(fds)
 }
 
-// TestPanicOfACallbackIsTheCallers has Each and Progress panic, which happens in goroutines of the
+// TestPanicOfACallbackIsTheCallers has Each, Progress and Filter panic, which happens in goroutines of the
 // call. The call ends, cleans up, and panics with the same.
 func TestPanicOfACallbackIsTheCallers(t *testing.T) {
 	boom := errors.New("boom")
@@ -30,6 +31,7 @@ func TestPanicOfACallbackIsTheCallers(t *testing.T) {
 		"each":                {Each: func(Result) { panic(boom) }},
 		"each, atomic":        {Atomic: true, Each: func(Result) { panic(boom) }},
 		"each, one worker":    {Workers: 1, KeepGoing: true, Each: func(Result) { panic(boom) }},
+		"filter":              {Filter: func(string, string, fs.FileMode) bool { panic(boom) }},
 		"progress":            {Progress: func(Progress) { panic(boom) }},
 		"progress and atomic": {Atomic: true, Progress: func(Progress) { panic(boom) }},
 	} {
@@ -56,7 +58,7 @@ func TestPanicOfACallbackIsTheCallers(t *testing.T) {
 				_, err := File(context.Background(), one, filepath.Join(from, "0"), o)
 				return err
 			})
-			if cause != boom {
+			if cause != boom && o.Filter == nil {
 				t.Errorf("File: %v, and it panicked with %v", err, cause)
 			}
 			if now := openDescriptors(t); now != open {

@@ -31,6 +31,7 @@ const (
 	opTimes    retry.Op = "utimens"
 	opRefuse   retry.Op = "refuse"
 	opVerify   retry.Op = "verify"
+	opMknod    retry.Op = "mknod"
 )
 
 // An opError is a failed call before the names of the files are added.
@@ -314,9 +315,15 @@ func (t *copyTree) likeSource(n *copyNode, r *Result) error {
 	}
 	if perm != n.has || t.o.Archive {
 		err := t.insist(retry.OpChmod, func() error { return t.disk.Chmod(h.Fd, perm) })
+		if err == nil {
+			err = whetherHas(t.disk, h.Fd, perm)
+		}
 		if err = t.o.keep(r, "permissions", err); err != nil {
 			return copyFailure(retry.OpChmod, err)
 		}
+	}
+	if t.o.FreshTimes {
+		return nil
 	}
 	err = t.insist(opTimes, func() error {
 		return t.disk.SetTimesIn(h.Fd, sys.Name(".\x00"), n.accessed, n.modified)

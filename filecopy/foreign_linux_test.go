@@ -257,6 +257,48 @@ func TestAMountThatRefusesWhatHoldsNoBytesGetsThem(t *testing.T) {
 	check("Chmod", syscall.EIO, plain, "", true)
 }
 
+// TestWhatAMountIgnoresIsNoticed: its call succeeds, and the copy lacks it all the same.
+func TestWhatAMountIgnoresIsNoticed(t *testing.T) {
+	check := func(ignores func(d *foreign.Disk), o Options, notKept, fails string, want ...string) {
+		t.Helper()
+		d, from, to := foreignDisk(t)
+		ignores(d)
+		writeAll(t, from, "f")
+		err := errors.Join(os.Chmod(filepath.Join(from, "f"), 0o440), os.Link(filepath.Join(from, "f"), filepath.Join(from, "second")), os.Symlink("none", filepath.Join(from, "link")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.KeepGoing, o.Workers = true, 1
+		kept := ""
+		o.Each = func(r Result) {
+			if r.NotKept != nil {
+				kept += r.NotKept.Error() + "\n"
+			}
+		}
+		_, err = copyTrees(context.Background(), d, pairsOf(filepath.Join(to, "copy"), from), o)
+		if fails == "" && err != nil || fails != "" && (err == nil || !strings.Contains(err.Error(), fails)) {
+			t.Errorf("%+v: %v, want %q", o, err, fails)
+		}
+		if !strings.Contains(kept, notKept) || notKept == "" && kept != "" {
+			t.Errorf("%+v: not kept: %q, want %q", o, kept, notKept)
+		}
+		if has := contents(t, filepath.Join(to, "copy")); !slices.Equal(has, want) {
+			t.Errorf("%+v: the copy has %q, want %q", o, has, want)
+		}
+	}
+	archive, best := Options{Archive: true}, Options{Archive: true, Effort: holdfast.Best}
+	modes := func(d *foreign.Disk) { d.KeepsModes = true }
+	check(modes, archive, "", "the file system took 0440 and has 0600")
+	check(modes, best, "permissions: the file system took 0440 and has 0600", "", "of f", "of f")
+	links := func(d *foreign.Disk) { d.FollowsLinks = true }
+	check(links, Options{}, "times: the file system follows the link", "", "of f", "of f")
+	check(links, archive, "", "the file system follows the link", "of f", "of f")
+	check(links, best, "times: the file system follows the link", "", "of f", "of f")
+	one := func(d *foreign.Disk) { d.Refuses["Link"] = syscall.EPERM }
+	check(one, archive, "", "link: operation not permitted", "of f")
+	check(one, best, "hard link: link: operation not permitted", "", "of f", "of f")
+}
+
 func TestAServerThatCannotCopyGetsTheBytesAllTheSame(t *testing.T) {
 	for _, err := range []error{syscall.EIO, syscall.EACCES, syscall.EPERM, syscall.EINVAL, syscall.EOPNOTSUPP} {
 		d, from, to := foreignDisk(t)

@@ -42,9 +42,15 @@ func (j *copyJob) keepAttributes() error {
 	}
 	if j.changed || j.has.Mode&vfs.PermMask != perm {
 		err := sys.Uninterrupted(func() error { return j.disk.Chmod(j.out, perm) })
+		if err == nil {
+			err = whetherHas(j.disk, j.out, perm)
+		}
 		if err = j.o.keep(&j.r, "permissions", err); err != nil {
 			return j.failed("chmod", -1, err)
 		}
+	}
+	if j.o.FreshTimes {
+		return nil
 	}
 	err := sys.Uninterrupted(func() error { return j.disk.SetTimes(j.out, j.was.Accessed, j.was.Modified) })
 	if err = j.o.keep(&j.r, "times", err); err != nil {
@@ -60,6 +66,15 @@ func (o *Options) keep(r *Result, what string, err error) error {
 		return err
 	}
 	r.NotKept = errors.Join(r.NotKept, &KeepError{what, err})
+	return nil
+}
+
+// whetherHas returns an error unless an open file has the permissions that it was given. On some mounts
+// chmod(2) succeeds and changes nothing: ntfs-3g.
+func whetherHas(d vfs.CopyDisk, fd int, perm uint32) error {
+	if is, err := d.StatFD(fd); err == nil && is.Mode&vfs.PermMask != perm {
+		return fmt.Errorf("the file system took %04o and has %04o: %w", perm, is.Mode&vfs.PermMask, errors.ErrUnsupported)
+	}
 	return nil
 }
 

@@ -71,10 +71,7 @@ func (t *copyTree) copyNames(n *copyNode, names []sys.DirEntry, as sys.Name) {
 		case vfs.KindLink:
 			t.copyLink(c)
 		default:
-			r := c.result()
-			r.Err = copyErrorOf(r.Source, r.Destination, copyFailure(opRefuse,
-				errors.New(kindName(e.Kind)+" holds nothing that could be copied; only files, directories and symbolic links are")))
-			t.report.add(refusedCopy, r)
+			t.copySpecial(c)
 		}
 		if t.batch.full() {
 			t.batch.makeDurable()
@@ -114,6 +111,11 @@ func (t *copyTree) copyFile(c copyName) {
 			}
 		}
 	}
+	t.copyBytes(c, link, nil)
+}
+
+// copyBytes copies a file, which lacks what notKept says.
+func (t *copyTree) copyBytes(c copyName, link *hardLink, notKept error) {
 	t.report.begins(c.n, c.e.Name)
 	to := copySpot{c.to.Fd, c.as, c.n.pathOf(atDestination, c.as), c.n.mark(), c.n.given}
 	from := copySpot{dir: c.from.Fd, name: c.e.Name, path: c.n.pathOf(atSource, c.e.Name)}
@@ -122,6 +124,7 @@ func (t *copyTree) copyFile(c copyName) {
 		t.moreWorkers(durable.Waiters)
 	}
 	made, r := t.copier.write(t.ctx, to, from, sync)
+	r.NotKept = errors.Join(notKept, r.NotKept)
 	p := copyPending{kind: fileCopy, result: r, node: c.n, name: c.as, from: c.e.Name, link: link}
 	p.Whole = whole
 	if r.Err != nil {
@@ -209,13 +212,20 @@ func (t *copyTree) makeSymlink(c copyName, r *Result) error {
 		r.NotKept = nil
 		err := t.archiveLink(c, name, r)
 		if err == nil {
-			err = copyFailure(opTimes, t.o.keep(r, "times", t.disk.SetTimesIn(c.to.Fd, name, accessed, modified)))
+			err = t.setTimesIn(c, name, r, accessed, modified)
 		}
 		if err != nil {
 			return stillThere(err, t.disk.Remove(c.to.Fd, name))
 		}
 		return nil
 	})
+}
+
+func (t *copyTree) setTimesIn(c copyName, name sys.Name, r *Result, accessed, modified time.Time) error {
+	if t.o.FreshTimes {
+		return nil
+	}
+	return copyFailure(opTimes, t.o.keep(r, "times", ofLink(t.disk.SetTimesIn(c.to.Fd, name, accessed, modified))))
 }
 
 // nameNew makes a link under its name. If a file or link has that name, it makes the new one under
@@ -258,7 +268,16 @@ func taken(err error) error {
 
 var errDirThere = errors.New("a directory is where the file must be; remove it, or name another destination")
 
-// archiveLink gives a symbolic link the owner and the extended attributes of its source, with
+// ofLink returns the error of a call on a link that was just made. The server of an sshfs follows it, and
+// finds nothing: it has no such call.
+func ofLink(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("the file system follows the link: %w", errors.ErrUnsupported)
+	}
+	return err
+}
+
+// archiveLink gives a symbolic link, or a device and its like, the owner and the extended attributes of its source, with
 // Archive. (On Linux a link has no permissions and no user attributes.)
 func (t *copyTree) archiveLink(c copyName, name sys.Name, r *Result) error {
 	if !t.o.Archive {
@@ -266,7 +285,7 @@ func (t *copyTree) archiveLink(c copyName, name sys.Name, r *Result) error {
 	}
 	is, err := t.disk.Stat(c.from.Fd, c.e.Name)
 	if err == nil {
-		err = t.o.keep(r, "owner", t.disk.ChownIn(c.to.Fd, name, is.UID, is.GID))
+		err = t.o.keep(r, "owner", ofLink(t.disk.ChownIn(c.to.Fd, name, is.UID, is.GID)))
 	}
 	if err != nil {
 		return copyFailure(retry.OpChown, err)
@@ -371,9 +390,22 @@ func (t *copyTree) linked(link *hardLink, ok bool) {
 	}
 }
 
-// linkTo gives a copy one more name.
+// linkTo gives a copy one more name. Where the file system has one for each file, that is a copy too.
 func (t *copyTree) linkTo(link *hardLink, c copyName) {
-	t.link(c, func(*Result) error { return t.makeHardLink(link, c) })
+	err := t.makeHardLink(link, c)
+	var r Result
+	if err == nil || t.o.keep(&r, "hard link", err) != nil {
+		t.link(c, func(*Result) error { return err })
+		return
+	}
+	from, err := t.use(c.n, atSource)
+	if err != nil {
+		t.link(c, func(*Result) error { return copyFailure(retry.OpOpen, err) })
+		return
+	}
+	defer t.handles.Rest(from)
+	c.from = from
+	t.copyBytes(c, nil, r.NotKept)
 }
 
 func (t *copyTree) makeHardLink(link *hardLink, c copyName) error {

@@ -3,7 +3,6 @@ package filecopy
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"time"
 
@@ -14,8 +13,8 @@ import (
 )
 
 // File copies the regular file src to the file dst, with its permissions and times. It follows a
-// symbolic link, as src and as dst. It returns the result, and the result's Err again, which is a
-// [*Error].
+// symbolic link, as src and as dst. It returns the result, and the result's Err again, or in its
+// place a *fs.PathError: see [Error].
 //
 // If the error is nil, dst holds all bytes of src, with its holes. It is durable, with its name, if
 // o.Atomic is set or the policy's Sync is not never. An existing file is replaced by a rename after
@@ -65,7 +64,7 @@ func copyOne(ctx context.Context, d vfs.CopyDisk, dst, src string, o Options) (R
 	if o.Each != nil {
 		o.Each(r)
 	}
-	return r, r.Err
+	return r, asPathError(r.Err)
 }
 
 // copyTo copies one file by paths, gives the copy its name and makes it durable.
@@ -147,7 +146,7 @@ func (c *copier) spots(r *Result) (to, from copySpot, err error) {
 		return to, from, err
 	}
 	if to.dir, err = c.disk.OpenDir(name); err != nil {
-		return to, from, fmt.Errorf("its directory %s: %w", name, err)
+		return to, from, &dirError{name.String(), err}
 	}
 	to.name, err = sys.NewName(base)
 	return to, from, err

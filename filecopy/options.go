@@ -3,6 +3,7 @@ package filecopy
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"runtime"
 
 	"github.com/holdfast-go/holdfast"
@@ -31,10 +32,21 @@ type Options struct {
 	Method Method
 
 	// Archive keeps owners, extended attributes with access control lists, and the
-	// hard links among the files of one call too. Permissions and times are always
+	// hard links among the files of one call too. Permissions and times are
 	// kept if the file system has them and permits it: else Result.NotKept says so, and with Archive
 	// it is an error.
 	Archive bool
+
+	// FreshTimes gives copies the time at which they were made, as cp does.
+	FreshTimes bool
+
+	// Special says what becomes of devices, pipes and sockets.
+	Special Special
+
+	// Filter is called before each name in a directory is copied, and reports whether it is. A
+	// directory that is left out is not entered. kind has the type bits of its mode. The names that a call is
+	// given are not asked for. Filter is called as Each is.
+	Filter func(source, destination string, kind fs.FileMode) bool
 
 	// Effort says what happens where the file system refuses what the other options ask for: what
 	// Archive keeps, and the sync of a directory. With [holdfast.Best] such a copy is no failure,
@@ -56,12 +68,34 @@ type Options struct {
 	Workers int
 
 	// Each is called for every file, link and directory that was copied, refused or failed.
-	// Progress is called at most 20 times a second with the progress of the call. Both are called
+	// Progress is called at most 20 times a second with the progress of the call. They are called
 	// by one goroutine at a time and delay the copying while they run. If one panics, the call ends
 	// as if ctx had ended, and then panics with the same value in the caller's goroutine. A
 	// function of All must not call runtime.Goexit.
 	Each     func(Result)
 	Progress func(Progress)
+}
+
+// A Special says what becomes of devices, pipes and sockets, which have no bytes to copy.
+type Special int
+
+const (
+	RefuseSpecial Special = iota // each is an error, which does not stop the call
+	SkipSpecial                  // they are left out, and no error; in a directory only
+	KeepSpecial                  // they are made anew. A device takes root. On Linux alone; by All alone
+)
+
+// String returns refuse, skip or keep.
+func (s Special) String() string {
+	switch s {
+	case RefuseSpecial:
+		return "refuse"
+	case SkipSpecial:
+		return "skip"
+	case KeepSpecial:
+		return "keep"
+	}
+	return fmt.Sprintf("Special(%d)", int(s))
 }
 
 // A Method is a way to copy a file's bytes.
@@ -112,6 +146,8 @@ func (o Options) Validate() error {
 		return fmt.Errorf("copy: there is no method %d; use filecopy.Auto", int(o.Method))
 	case o.Workers < 0 || o.Workers > mostWorkers:
 		return fmt.Errorf("copy: workers=%d can't be; use 0 for as many as there are processors, or up to %d", o.Workers, mostWorkers)
+	case o.Special < RefuseSpecial || o.Special > KeepSpecial:
+		return fmt.Errorf("copy: there is no Special %d; use filecopy.SkipSpecial", int(o.Special))
 	case o.SyncWrites && (o.Method != ReadWrite || o.Policy.Sync.Mode != holdfast.SyncEach):
 		return fmt.Errorf("copy: SyncWrites can't be kept by method %v and sync=%v; use filecopy.ReadWrite and holdfast.SyncEach", o.Method, o.Policy.Sync)
 	case o.Resume && o.Method == Reflink:

@@ -20,7 +20,11 @@ func (t *copyTree) progress() (end func()) {
 	}
 	stop, ended := make(chan struct{}), make(chan struct{})
 	ahead := &copyAhead{t: t, ended: make(chan struct{})}
-	go ahead.walk(t.roots)
+	if t.o.Filter != nil { // it is asked once for each name
+		close(ahead.ended)
+	} else {
+		go ahead.walk(t.roots)
+	}
 	go func() {
 		defer close(ended)
 		tick := time.NewTicker(progressEvery)
@@ -157,6 +161,7 @@ func (a *copyAhead) count(fd int) (level aheadLevel) {
 			case is.Mode&vfs.KindMask == kindDir:
 				// Clone: the names of a call share their memory.
 				level.subdirs = append(level.subdirs, sys.Name(strings.Clone(string(e.Name))))
+			case a.t.o.Special == SkipSpecial && is.Mode&vfs.KindMask != vfs.KindRegular && is.Mode&vfs.KindMask != vfs.KindLink:
 			default:
 				a.files.Add(1)
 				if is.Mode&vfs.KindMask == vfs.KindRegular {

@@ -96,6 +96,13 @@ func (r *copyReport) add(kind copyKind, x Result) {
 	}
 }
 
+// skip counts a name that is left out.
+func (r *copyReport) skip() {
+	r.mu.Lock()
+	r.totals.Skipped++
+	r.mu.Unlock()
+}
+
 func (r *copyReport) keepLocked(err error) {
 	if len(r.errs) < mostErrors {
 		r.errs = append(r.errs, err)
@@ -109,6 +116,9 @@ func (r *copyReport) err(cause error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	errs := r.errs
+	if len(errs) == 1 && cause == nil {
+		return asPathError(errs[0])
+	}
 	if r.more > 0 {
 		errs = append(errs, fmt.Errorf("copy: and %d more", r.more))
 	}

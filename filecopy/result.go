@@ -3,9 +3,11 @@ package filecopy
 import (
 	"errors"
 	"fmt"
+	"syscall"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
 // A Result is the result of copying one file, link or directory.
@@ -41,7 +43,11 @@ type Result struct {
 // or one that begins with .holdfast-.
 var ErrLeftover = errors.New("what was made of the copy can't be removed")
 
-// An Error names the failed call, the file, and the offset.
+// An Error names the failed call, the file, and the offset. Ask errors.Is for its cause.
+//
+// os.IsNotExist and its like know only the errors of package os. So where one name alone has failed,
+// and nothing was copied, because a path is not there, there already or not permitted, [File] and [All]
+// return the *fs.PathError instead.
 type Error struct {
 	Op          string // such as read, write, open, rename, verify, refuse
 	Source      string
@@ -63,6 +69,41 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
+// A dirError is the error of opening the directory that a file is in.
+type dirError struct {
+	path string
+	err  error
+}
+
+func (e *dirError) Error() string { return fmt.Sprintf("its directory %s: %v", e.path, e.err) }
+func (e *dirError) Unwrap() error { return e.err }
+
+// asPathError returns the error of the only name that failed as package os does, where that is all there
+// is to say.
+func asPathError(err error) error {
+	e, ok := err.(*Error)
+	if !ok || e.Offset >= 0 {
+		return err
+	}
+	path := e.Destination
+	switch e.Op {
+	case "open":
+		path = e.Source
+	case "create", "mkdir", "stat", "resolve":
+	default:
+		return err
+	}
+	if in := (*dirError)(nil); errors.As(e.Err, &in) {
+		path = in.path
+	} else if number := syscall.Errno(0); !errors.As(e.Err, &number) || e.Err.Error() != number.Error() {
+		return err
+	}
+	if known := sys.PathError(e.Op, path, e.Err); known != nil {
+		return known
+	}
+	return err
+}
+
 // A KeepError says what of its source a copy could not have, and why.
 type KeepError struct {
 	What string // permissions, times, owner, attributes, an attribute's name, or durable name
@@ -77,8 +118,9 @@ func (e *KeepError) Unwrap() error { return e.Err }
 
 // Totals are the sums of a call's results.
 type Totals struct {
-	Files, Dirs, Links int // copied; Links are symbolic links, and with Archive hard links
+	Files, Dirs, Links int // copied; Links are symbolic links, with Archive hard links, and kept devices, pipes and sockets
 	Refused            int // names of other kinds
+	Skipped            int // names that Filter or Special leave out
 	Failed             int
 	Size, Copied       int64 // bytes, as in Result
 	Changed            int   // files whose source changed meanwhile
@@ -90,7 +132,7 @@ type Totals struct {
 
 // Progress is the progress of a call.
 type Progress struct {
-	Files, FilesTotal int   // FilesTotal grows while directories are still being read
+	Files, FilesTotal int   // FilesTotal grows while directories are still being read; with Filter it is Files
 	Bytes, BytesTotal int64 // of data and holes
 	Listed            bool  // all sources were read: the totals are final
 	Elapsed           time.Duration

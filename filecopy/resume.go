@@ -134,7 +134,11 @@ func (j *copyJob) mayOwn(uid uint32) bool {
 }
 
 func (j *copyJob) notOurs(why string) error {
-	return j.refused("%s, in the directory of the destination, %s; move it away, or leave Resume out", filepath.Base(j.made.temporary.String()), why)
+	partial := j.made.temporary.String()
+	if j.made.dir != sys.AtCwd {
+		partial = filepath.Join(filepath.Dir(j.to.path), partial)
+	}
+	return j.refused("%s %s; remove %[1]s and copy again, or leave Resume out", partial, why)
 }
 
 // resume compares an earlier partial copy with the source's beginning, and cuts it off at the first

@@ -113,7 +113,7 @@ func (p *copyPairs) root(dst, src string) (*copyRoot, error) {
 	if err != nil {
 		return nil, err
 	}
-	if kind := is.Mode & vfs.KindMask; kind != vfs.KindRegular && kind != kindDir {
+	if kind := is.Mode & vfs.KindMask; kind != vfs.KindRegular && kind != kindDir && p.t.o.Special != KeepSpecial {
 		return nil, copyFailure(opRefuse, errors.New(kindName(kind)+" holds nothing that could be copied; name a file or a directory"))
 	}
 	to, err := p.resolve(dst)
@@ -174,7 +174,7 @@ func (p *copyPairs) lend(from, to string) (*copyNode, error) {
 			}
 		}
 		if err != nil {
-			return nil, copyFailure(retry.OpOpen, fmt.Errorf("its directory %s: %w", n.sides[at].path, err))
+			return nil, copyFailure(retry.OpOpen, &dirError{n.sides[at].path, err})
 		}
 		if n.sides[at].is = idOf(is); end(at) == atDestination {
 			p.t.batch.opened(n, idOf(is))
@@ -270,7 +270,7 @@ func (p *copyPairs) newRoot(lender *copyNode, is sys.Stat, from, to sys.Name) *c
 			lender.own = p.t.giveMark(lender)
 		}
 		root.size = is.Size
-		root.job = treeJob{node: lender, names: []sys.DirEntry{{Name: from, Inode: is.Inode, Kind: vfs.KindRegular}}, as: to}
+		root.job = treeJob{node: lender, names: []sys.DirEntry{{Name: from, Inode: is.Inode, Kind: is.Mode & vfs.KindMask}}, as: to}
 		// The destination's file system must have space for the file, unless it can share the
 		// source's bytes.
 		on := lender.sides[atDestination].is.device

@@ -171,6 +171,9 @@ func (t *copyTree) read(r *dirReader) {
 					e.Kind = is.Mode & vfs.KindMask
 				}
 			}
+			if t.leavesOut(n, e.Name, e.Kind) {
+				continue
+			}
 			if e.Kind == kindDir {
 				// Clone: the names of a call share their memory.
 				r.subdirs = append(r.subdirs, sys.Name(strings.Clone(string(e.Name))))

@@ -17,7 +17,8 @@ import (
 // buffer. A sync=group call that has to open the file does the same: if it can't, nothing is accepted.
 //
 // An error is a [*Error]. Its Offset says how much of data was accepted or is in
-// the file; the rest is not, and may be given again. With holdfast.OutcomeUncertain all was
+// the file; the rest is not, and may be given again. A path that can't be opened, and for which
+// nothing was ever accepted, is a *fs.PathError: see [Error]. With holdfast.OutcomeUncertain all was
 // accepted, and it is not known whether it is durable. The next Append for the path returns a
 // failure in the background, and accepts nothing then. While a write fails, each call for the path
 // tries again and is refused. A failed sync is final for the path.
@@ -40,7 +41,7 @@ func (f *Set) Append(ctx context.Context, path string, data []byte) error {
 	if ctx.Err() != nil {
 		return appendError(path, opWait, context.Cause(ctx))
 	}
-	absolute, err := pathOf(path)
+	absolute, err := f.pathOf(path)
 	if err != nil {
 		return err
 	}
@@ -60,7 +61,11 @@ func (f *Set) Append(ctx context.Context, path string, data []byte) error {
 	t.calls++
 	defer t.doneLocked()
 	defer t.restLocked(s)
-	return f.appendLocked(ctx, s, data)
+	err = f.appendLocked(ctx, s, data)
+	if failed, ok := err.(*Error); ok && s.accepted == 0 {
+		return asPathError(failed)
+	}
+	return err
 }
 
 // hasRoomLocked reports whether n more bytes may be copied behind the waiting bytes,

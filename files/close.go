@@ -74,7 +74,7 @@ func unreportedLocked(targets []target) error {
 // fails; the file is closed all the same. It waits for the disk; the end of ctx ends the
 // wait. A path that nothing was appended to is no error.
 func (f *Set) Release(ctx context.Context, path string) error {
-	absolute, err := pathOf(path)
+	absolute, err := f.pathOf(path)
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (f *Set) Release(ctx context.Context, path string) error {
 // Note: Release does not drop what it fails to write, because a rotation calls it on a full disk too.
 // The bytes are written when there is room again.
 func (f *Set) Discard(ctx context.Context, path string) (lost int64, err error) {
-	absolute, err := pathOf(path)
+	absolute, err := f.pathOf(path)
 	if err != nil {
 		return 0, err
 	}

@@ -58,9 +58,10 @@ func init() { vfs.NewSet = newSet }
 
 // newSet returns a Set on a disk, under options that are valid.
 func newSet(d vfs.Disk, options Options) *Set {
-	f := &Set{attributes: vfs.AttributesOf(d), narrow: make(chan struct{}, 1), unfinished: map[unfinished]struct{}{}}
+	f := &Set{narrow: make(chan struct{}, 1), unfinished: map[unfinished]struct{}{}}
 	f.ground.init(d, options)
-	f.marks = temporary.Marks{Disk: d, Handles: &f.handles, Most: handles.FileMarks(f.options.Handles)}
+	f.attributes = vfs.AttributesOf(f.disk)
+	f.marks = temporary.Marks{Disk: f.disk, Handles: &f.handles, Most: handles.FileMarks(f.options.Handles)}
 	f.streams.init(&f.ground)
 	f.open.init(&f.streams)
 	f.flusher.init(&f.open)

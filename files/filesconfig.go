@@ -59,7 +59,7 @@ func (o *Options) read(decode func(*optionsText) error) error {
 	if err != nil {
 		return fmt.Errorf("files: options: %w; the keys are policy, workers, handles, memory, mkdir_all, perm, lines, batch, effort, and retry with attempts, base and cap", err)
 	}
-	read := Options{Policy: t.Policy, Workers: t.Workers, Handles: t.Handles, Memory: t.Memory, MkdirAll: t.MkdirAll, Perm: fs.FileMode(t.Perm), Lines: t.Lines, Batch: t.Batch, Effort: t.Effort, Logger: o.Logger,
+	read := Options{Policy: t.Policy, Workers: t.Workers, Handles: t.Handles, Memory: t.Memory, MkdirAll: t.MkdirAll, Perm: fs.FileMode(t.Perm), Lines: t.Lines, Batch: t.Batch, Effort: t.Effort, Root: o.Root, Logger: o.Logger,
 		Retry: Retry{Attempts: t.Retry.Attempts, Base: time.Duration(t.Retry.Base), Cap: time.Duration(t.Retry.Cap)}}
 	if err := read.Validate(); err != nil {
 		return err

@@ -432,7 +432,7 @@ func (f *flusher) settle(ctx context.Context, path string) error {
 	if len(f.paths) == 0 {
 		return nil
 	}
-	path, err := pathOf(path)
+	path, err := f.pathOf(path)
 	if err != nil {
 		return err
 	}
@@ -459,7 +459,7 @@ func (f *flusher) torn(path string) error {
 	if len(f.paths) == 0 {
 		return nil
 	}
-	path, err := pathOf(path)
+	path, err := f.pathOf(path)
 	if err != nil {
 		return err
 	}

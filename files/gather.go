@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -24,7 +24,8 @@ import (
 // and whenever [Options].Batch of them or 256 MiB have come together: so a Batch of a million files
 // needs no more memory. It is no transaction, since a crash or a failure may leave a part
 // of it done, and which of its names a crash in the middle leaves is open. A manifest or a
-// reference, which may only be there when all else is, is written after Commit.
+// reference, which may only be there when all else is, is written after Commit. Relative paths are
+// resolved at each call.
 //
 // Under sync=each each file is durable by itself, and under sync=never nothing is.
 type Batch struct {
@@ -41,6 +42,7 @@ type Batch struct {
 	totals  Totals
 	failed  failureList
 
+	added  []addedFile       // that await a sync of their file system
 	spoilt map[*record]error // of Add: why the sync failed
 	syncs  sync.WaitGroup    // of Add
 	turns  chan struct{}     // one for each of these
@@ -69,7 +71,7 @@ func (b *Batch) Create(path string) (*Pending, error) {
 	if b.over {
 		return nil, batchError(path, errBatchOver)
 	}
-	p, err := b.set.pending(path, b)
+	p, err := b.set.pending(b.set.fixed(path), b)
 	if err == nil {
 		b.open.Add(1)
 	}
@@ -79,6 +81,7 @@ func (b *Batch) Create(path string) (*Pending, error) {
 // Write writes a file as [Set.WriteFile] does with [Replace]. data is the caller's again when
 // it returns. A failure is returned, and is in Commit's error too.
 func (b *Batch) Write(path string, data []byte) error {
+	path = b.set.fixed(path)
 	return b.give(path, func(s *fileWriter) {
 		switch w := s.job; {
 		case !w.prepare(Write{Path: path, Data: data, Mode: Replace}, new(strings.Builder), 0):
@@ -91,22 +94,25 @@ func (b *Batch) Write(path string, data []byte) error {
 }
 
 // Add takes a file that the program has written itself, and makes it durable with the name
-// that it was opened by. The very descriptor that wrote it is synced, from now on, so that no error of
-// the kernel is missed; the file need not be readable. It may be closed as soon as Add returns.
+// that it was opened by. The very descriptor that wrote it is asked, so that no error of the kernel is
+// missed; the file need not be readable. It may be closed as soon as Add returns, and may not be written
+// to again. Where one sync of the file system is cheaper, the Batch holds up to half as many descriptors
+// as Options.Handles beside them.
 // If the name leads to another file by now, or to none, that is an error.
 func (b *Batch) Add(file *os.File) error {
-	return b.inPlace(file.Name(), retry.OpSync, func(s *fileWriter, at *place) error {
+	path := b.set.byPath.of(file)
+	return b.inPlace(path, retry.OpSync, func(s *fileWriter, at *place) error {
 		is, err := file.Stat()
 		if err != nil {
 			return err
 		}
-		if named, err := os.Stat(file.Name()); err != nil {
+		if named, err := b.set.byPath.stat(path); err != nil {
 			return err
 		} else if !os.SameFile(is, named) {
 			return fmt.Errorf("the name is another file's by now: %w", holdfast.ErrUnlinked)
 		}
 		if at != nil {
-			if err := b.sync(file, s.result); err != nil {
+			if err := b.sync(file, s.result, s.dir.SyncsAll && !s.dir.LacksJournal && s.dir.Is.Device == deviceOf(is)); err != nil {
 				return err
 			}
 			s.part.wrote(s.result, s.dir, s.syncMode)
@@ -114,37 +120,6 @@ func (b *Batch) Add(file *os.File) error {
 		s.result.bytes, s.result.outcome = is.Size(), holdfast.OutcomeWritten
 		return nil
 	})
-}
-
-// sync begins to sync a file, and returns when its Close waits for that.
-func (b *Batch) sync(file *os.File, r *record) error {
-	if runtime.GOOS != "linux" { // there Disk.Sync takes no descriptor of another
-		b.set.whole.syncs.Add(1)
-		b.synced(r, file.Sync())
-		return nil
-	}
-	raw, err := file.SyscallConn()
-	if err != nil {
-		return err
-	}
-	b.turns <- struct{}{}
-	b.syncs.Add(1)
-	begun := make(chan error, 1)
-	go func() {
-		defer b.syncs.Done()
-		defer func() { <-b.turns }()
-		var failed error
-		err := raw.Control(func(fd uintptr) {
-			begun <- nil
-			b.set.whole.syncs.Add(1)
-			failed = sys.Disk{}.Sync(int(fd))
-		})
-		if err != nil {
-			begun <- err
-		}
-		b.synced(r, failed)
-	}()
-	return <-begun
 }
 
 // synced notes what a sync of Add returned.
@@ -158,9 +133,10 @@ func (b *Batch) synced(r *record, err error) {
 
 // Mkdir makes a directory, before umask with perm, at once; its name is durable with the batch.
 func (b *Batch) Mkdir(path string, perm os.FileMode) error {
+	path = b.set.fixed(path)
 	return b.inPlace(path, retry.OpMkdir, func(s *fileWriter, at *place) error {
-		if err := os.Mkdir(path, perm); err != nil {
-			return err
+		if err := b.set.byPath.mkdir(path, perm); err != nil {
+			return errors.Unwrap(err) // without its path
 		}
 		s.result.outcome = holdfast.OutcomeWritten
 		if at != nil {
@@ -173,17 +149,20 @@ func (b *Batch) Mkdir(path string, perm os.FileMode) error {
 // Rename gives the file of a name another one, also in another directory, in place of the file
 // that has it.
 func (b *Batch) Rename(from, to string) error {
-	return b.change(to, from, retry.OpRename, func() error { return os.Rename(from, to) })
+	from, to = b.set.fixed(from), b.set.fixed(to)
+	return b.change(to, from, retry.OpRename, func() error { return b.set.byPath.rename(from, to) })
 }
 
 // Link gives a file a second name, which must be none.
 func (b *Batch) Link(from, to string) error {
-	return b.change(to, "", opLink, func() error { return os.Link(from, to) })
+	from, to = b.set.fixed(from), b.set.fixed(to)
+	return b.change(to, "", opLink, func() error { return b.set.byPath.link(from, to) })
 }
 
 // Remove removes a name, of a file or an empty directory.
 func (b *Batch) Remove(path string) error {
-	return b.change(path, "", opRemove, func() error { return os.Remove(path) })
+	path = b.set.fixed(path)
+	return b.change(path, "", opRemove, func() error { return b.set.byPath.remove(path) })
 }
 
 const opLink retry.Op = "link"
@@ -294,9 +273,10 @@ func (b *Batch) took(path string, put func() *record) error {
 		return batchError(path, errBatchOver)
 	}
 	r := put()
-	var err error
-	if r.err != nil {
-		err = r.err
+	_, err := r.returned()
+	if r.err != nil && r.err.Op == string(retry.OpMkdir) && errors.Is(err, fs.ErrExist) {
+		b.step.RUnlock()
+		return err
 	}
 	b.mu.Lock()
 	b.records = append(b.records, r)
@@ -320,6 +300,7 @@ func (b *Batch) fullLocked() bool {
 
 // run makes durable what was given, and counts it. Nothing is given meanwhile.
 func (b *Batch) run() {
+	b.syncAdded(b.takeAdded(1))
 	b.syncs.Wait()
 	b.part.failed = nil
 	if b.failed.n > 0 {
@@ -389,6 +370,7 @@ func (b *Batch) abandon() error {
 	if b.over {
 		return nil
 	}
+	b.syncAdded(b.takeAdded(1)) // nothing else closes them
 	b.syncs.Wait()
 	b.part.abandon(errBatchOver)
 	b.endLocked()

@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/handles"
 	"github.com/holdfast-go/holdfast/internal/keyed"
 	"github.com/holdfast-go/holdfast/internal/retry"
+	"github.com/holdfast-go/holdfast/internal/slow"
 	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
@@ -23,6 +24,7 @@ import (
 type ground struct {
 	options  Options // with every default filled in
 	disk     vfs.Disk
+	byPath   paths
 	handles  handles.Cache
 	turns    keyed.Queue        // one writer at a time for each path and each file
 	names    *durable.NameSyncs // the syncs of directories and of file systems
@@ -33,6 +35,7 @@ type ground struct {
 	retries  atomic.Int64  // calls made again after a pause
 	whole    wholeCounts
 	failures errorqueue.Queue[*Error]
+	slow     slow.Watch[holdfast.SlowSync]
 
 	unsyncable sync.Map // the keys of directories that the file system does not sync: see holdfast.Best
 }
@@ -51,7 +54,11 @@ type dirMaker struct {
 
 func (g *ground) init(d vfs.Disk, options Options) {
 	g.options, g.disk = options.withDefaults(), d
-	g.names = durable.NameSyncsOf(d)
+	g.names, g.byPath = durable.NameSyncsOf(d), systemPaths{}
+	if root := g.options.Root; root != nil {
+		g.disk, g.byPath = inRoot(root)
+		d = g.disk
+	}
 	g.handles.Init(d, g.options.Handles)
 	g.handles.Syncs = g.options.Policy.Sync.Mode != holdfast.SyncNever
 	if log := g.options.Logger; log != nil {
@@ -86,10 +93,27 @@ func (g *ground) resolve(ctx context.Context, t *retry.Tries, path string) (file
 	return newName(target)
 }
 
+// watchSync begins the watch of a sync for OnSlowSync. The caller calls its result when the sync ends.
+func (g *ground) watchSync(path string) (end func()) {
+	return g.slow.Begin(holdfast.SlowSync{Path: path, Since: time.Now()})
+}
+
+// syncAll syncs a whole file system for a step.
+func (g *ground) syncAll(errseq int) error {
+	defer g.watchSync("")()
+	return vfs.SyncAll(g.disk, errseq)
+}
+
 // sync syncs a file or a directory, once whatever comes of it.
 func (g *ground) sync(fd int) error {
 	g.whole.syncs.Add(1)
 	return g.disk.Sync(fd)
+}
+
+// syncFile is sync of a file, and watches it.
+func (g *ground) syncFile(fd int, path string) error {
+	defer g.watchSync(path)()
+	return g.sync(fd)
 }
 
 // failFile counts the failed sync of a file against the names in its directory, if the file's

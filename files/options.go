@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"os"
 	"runtime"
 	"time"
 
@@ -41,7 +42,8 @@ type Options struct {
 	// other paths have no buffer, and each Append writes its data. Set.Discard gives their memory back.
 	Memory holdfast.Size
 
-	// MkdirAll lets missing directories be made, with permissions 0777 before umask.
+	// MkdirAll lets missing directories be made, with permissions 0777 before umask. If the policy syncs, their
+	// names are durable before a file in them is. A directory that is there is taken to be durable.
 	MkdirAll bool
 
 	// Perm is the permissions of new files, before umask; 0 is 0666. It may hold
@@ -66,6 +68,11 @@ type Options struct {
 	//     in place what it can't rename ([Result].InPlace). A crash meanwhile may leave the file torn, and
 	//     beside it the whole new one, named NAME.holdfast-new.
 	Effort holdfast.Effort
+
+	// Root has every path lead to a file in this directory, on Linux alone: no "..", and no symbolic link that
+	// another program plants there, leads out of it ([os.Root]). Paths are relative to it. It must stay
+	// open until Close has returned. It is no key of JSON or YAML.
+	Root *os.Root
 
 	// Retry says how often what may pass is tried again.
 	Retry Retry
@@ -125,6 +132,8 @@ func (o Options) Validate() error {
 		return fmt.Errorf("files: %w", err)
 	}
 	switch {
+	case o.Root != nil && !keepsRoots:
+		return fmt.Errorf("files: a Root can't be kept on %s; use paths", runtime.GOOS)
 	case o.Workers < 0:
 		return fmt.Errorf("files: workers=%d is negative; use 0 for as many as there are processors", o.Workers)
 	case o.Workers > maxWorkers:

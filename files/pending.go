@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -50,9 +49,19 @@ type Pending struct {
 // if the program ends before.
 //
 // Permissions, owners, attributes and links are as for [Replace]: the old file's are kept, and a new
-// file gets Options.Perm before umask. Close of the Set discards a file that is not committed. A path
-// that is not there or not permitted is a *fs.PathError, all other errors of a Pending are an [Error].
-func (f *Set) Pending(path string) (*Pending, error) { return f.pending(path, nil) }
+// file gets Options.Perm before umask. Close of the Set discards a file that is not committed. A relative
+// path is resolved now. A path that is not there or not permitted is a *fs.PathError, all other errors of
+// a Pending are an [Error].
+func (f *Set) Pending(path string) (*Pending, error) { return f.pending(f.fixed(path), nil) }
+
+// fixed returns a path that is used later, and leads to the same name then: the program may change its
+// working directory. Where that is unknown, the open fails.
+func (g *ground) fixed(path string) string {
+	if absolute, err := g.pathOf(path); err == nil {
+		return absolute
+	}
+	return path
+}
 
 func (f *Set) pending(path string, b *Batch) (*Pending, error) {
 	p := &Pending{set: f, batch: b, record: record{path: path}}
@@ -298,6 +307,7 @@ func (p *Pending) Commit(ctx context.Context) error {
 			} else if op, err := p.commitLocked(); err != nil {
 				p.failLocked(op, err)
 			}
+			p.record.attempts = int32(s.tries.Attempts())
 			return &p.record
 		})
 	}
@@ -451,16 +461,6 @@ func (p *Pending) errorOf(op retry.Op, err error, attempts int) *Error {
 	return &Error{Path: p.record.path, Op: string(op), Attempts: attempts, Outcome: holdfast.OutcomeUntouched, Err: err}
 }
 
-// asPathError returns the error of a call that changed nothing as os.IsNotExist, os.IsExist and
-// os.IsPermission know it, if it is one of these and says no more than the system did.
-func asPathError(err *Error) error {
-	var number syscall.Errno
-	if errors.As(err, &number) && err.Err.Error() == number.Error() && (os.IsNotExist(number) || os.IsExist(number) || os.IsPermission(number)) {
-		return &fs.PathError{Op: err.Op, Path: err.Path, Err: number}
-	}
-	return err
-}
-
 type fileInfo struct {
 	name string
 	is   sys.FileStat
@@ -487,10 +487,7 @@ func (i fileInfo) Mode() fs.FileMode {
 // existing file keeps its permissions; perm is a new one's, before umask. A program with many files uses a [Set].
 func WriteFile(path string, data []byte, perm fs.FileMode) error {
 	return withSetOf(perm, func(f *Set) error {
-		r, err := f.WriteFile(context.Background(), path, data, Replace)
-		if err != nil && r.Outcome == holdfast.OutcomeUntouched {
-			return asPathError(err.(*Error))
-		}
+		_, err := f.WriteFile(context.Background(), path, data, Replace)
 		return err
 	})
 }

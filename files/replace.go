@@ -46,7 +46,7 @@ func (s *fileWriter) replace() {
 func (s *fileWriter) lookUp(base *sys.Name) (old sys.Stat, op retry.Op, err error) {
 	old, err = s.stat(*base)
 	if err == nil && old.Mode&vfs.KindMask == vfs.KindLink {
-		if sys.IsDescriptor(s.name.path) {
+		if s.files.options.Root == nil && sys.IsDescriptor(s.name.path) {
 			return old, retry.OpOpen, errDescriptor
 		}
 		if op, err := s.follow(base); err != nil {

@@ -2,15 +2,18 @@ package files
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"math/bits"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/retry"
+	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
 // Results says what happened to each file of a [Set.WriteAll], in the order in
@@ -90,10 +93,25 @@ func (r *record) result() Result {
 	return full
 }
 
-// returned returns the result as Write does.
+// returned returns the result as WriteFile does.
 func (r *record) returned() (Result, error) {
 	full := r.result()
+	if r.err != nil && r.outcome == holdfast.OutcomeUntouched {
+		return full, asPathError(r.err)
+	}
 	return full, full.Err
+}
+
+// asPathError returns the error of a call that changed nothing as package os does, where that is
+// all there is to say.
+func asPathError(err *Error) error {
+	var number syscall.Errno
+	if errors.As(err, &number) && err.Err.Error() == number.Error() {
+		if path := sys.PathError(err.Op, err.Path, number); path != nil {
+			return path
+		}
+	}
+	return err
 }
 
 // Len returns how many files there are.
@@ -330,7 +348,9 @@ func (r Result) MarshalJSON() ([]byte, error) {
 }
 
 // An Error names the operation that failed, the file, and the place in it. Ask errors.Is for the cause:
-// os.IsNotExist and its like know only the errors of package os.
+// os.IsNotExist and its like know only the errors of package os. So a call for one path that has
+// changed nothing, because the path is not there, there already or not permitted, returns the
+// *fs.PathError instead.
 type Error struct {
 	Path     string
 	Op       string           // such as open, write, sync, close, rename

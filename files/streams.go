@@ -49,7 +49,10 @@ func (t *streams) init(g *ground) {
 
 // pathOf returns what a stream is known by: its bytes may be written when the working directory
 // is another one.
-func pathOf(path string) (string, error) {
+func (g *ground) pathOf(path string) (string, error) {
+	if g.options.Root != nil {
+		return path, nil
+	}
 	absolute, err := sys.Absolute(path)
 	if err != nil {
 		return "", appendError(path, retry.OpOpen, fmt.Errorf("working directory: %w", err))

@@ -13,7 +13,7 @@ import (
 )
 
 // WriteFile writes one file as a whole, as the mode says, in the caller's goroutine. It
-// returns the result, and the result's Err again.
+// returns the result, and the result's Err again, or in its place a *fs.PathError: see [Error].
 //
 // If Err is nil all of data is in the file of that name. It is durable, with its name,
 // if the policy's Sync is not never. Else the Outcome says what is known. A file
@@ -150,7 +150,10 @@ func (s *fileWriter) writeOwn() {
 		}
 		s.files.whole.syncs.Add(1)
 		r.outcome = holdfast.OutcomeDurable
-		if err := s.file.Sync(); err != nil {
+		end := s.files.watchSync(r.path)
+		err := s.file.Sync()
+		end()
+		if err != nil {
 			r.fail(retry.OpSync, err, holdfast.OutcomeUncertain)
 		}
 	}

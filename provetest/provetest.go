@@ -162,10 +162,12 @@ func words(f *crash.Failure) string {
 // role is the environment variable of a process that runs a workload: the test, and the directory.
 const role = "HOLDFAST_PROVETEST"
 
+// A process between a test and its program becomes that here, before TestMain: see [syscallfault.Start] and [syscallfault.Keep].
+func init() { syscallfault.Launch() }
+
 // start returns the program that runs a workload, or runs it if this process is that program.
 func start(t *testing.T, w Workload) crash.Program {
 	t.Helper()
-	syscallfault.Launch()
 	if test, dir, _ := strings.Cut(os.Getenv(role), "\n"); test == t.Name() {
 		write(w, dir)
 	}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -66,6 +68,44 @@ func TestWhatCannotBeReadIsTold(t *testing.T) {
 	}
 	if entries, err := os.ReadDir(kept); err != nil || len(entries) != 1 || os.RemoveAll(kept) != nil {
 		t.Errorf("%v, %v", entries, err)
+	}
+}
+
+// TestNothingOfAStoreIsLeft has a store that starts processes, which leave its group, its session, its environment and their parent.
+func TestNothingOfAStoreIsLeft(t *testing.T) {
+	isolate.Once(t)
+	setsid, err := exec.LookPath("setsid")
+	if err != nil || runtime.GOOS != "linux" {
+		t.Skip("it needs Linux and setsid")
+	}
+	own := os.Getenv("PROVETEST_STRAYS")
+	if own == "" { // the test, and no process of the store
+		own = filepath.Join(t.TempDir(), "strays")
+		t.Setenv("PROVETEST_STRAYS", own)
+	}
+	w := workload(bugs{})
+	write := w.Write
+	w.Write = func(dir string, log *provetest.Log) error {
+		stray := exec.Command(setsid, "sh", "-c", "(sh -c 'echo $$ >>"+own+"; sleep 1000; :' &)")
+		stray.Env = []string{"PATH=" + os.Getenv("PATH")}
+		if err := stray.Run(); err != nil {
+			return err
+		}
+		return write(dir, log)
+	}
+	for _, level := range []string{"kill", "fault", "power"} {
+		if rule, words := provetest.Find(t, w, level); rule != "" {
+			t.Errorf("level %s: %s: %s", level, rule, words)
+		}
+	}
+	pids, err := os.ReadFile(own)
+	if err != nil || len(pids) == 0 {
+		t.Fatalf("%q, %v", pids, err)
+	}
+	for _, pid := range strings.Fields(string(pids)) {
+		if words, err := os.ReadFile("/proc/" + pid + "/cmdline"); err == nil && strings.Contains(string(words), own) {
+			t.Errorf("process %s is left: %q", pid, words)
+		}
 	}
 }
 

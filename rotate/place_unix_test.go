@@ -4,8 +4,10 @@ package rotate
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -53,6 +55,33 @@ func TestModeAndOwnerAreKept(t *testing.T) {
 	}
 	if len(files) != 2 {
 		t.Error(names(files))
+	}
+}
+
+// TestADescriptorIsNoLog: the file that a shell has redirected to keeps its name and its bytes.
+func TestADescriptorIsNoLog(t *testing.T) {
+	dir := t.TempDir()
+	out, err := os.Create(filepath.Join(dir, "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	named := fmt.Sprintf("/dev/fd/%d", out.Fd())
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(named, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{named, link} {
+		f, err := Open(path, Options{})
+		if err == nil {
+			err = errors.Join(f.Rotate(), f.Close())
+		}
+		if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "can't be rotated") {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if files := logsIn(t, dir); len(files) != 1 || len(files["out"]) != 0 {
+		t.Error(files)
 	}
 }
 

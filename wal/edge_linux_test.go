@@ -172,8 +172,8 @@ func TestAStrangerLearnsWhichDirectoryItMayNotUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	for perm, want := range map[fs.FileMode]string{
-		0o600: "wal: open directory DIR: permission denied",
-		0o644: "wal: open the lock of DIR: permission denied",
+		0o600: "open DIR: permission denied",
+		0o644: "open DIR/lock: permission denied",
 	} {
 		dir := filepath.Join(top, perm.String())
 		l, _ := mustOpen(t, dir, Options{Policy: holdfast.Durable(), Perm: perm})

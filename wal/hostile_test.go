@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"runtime"
 	"testing"
 
 	"github.com/holdfast-go/holdfast"
@@ -49,7 +50,7 @@ func openCounted(t *testing.T, segment []byte) (found Recovery, err error) {
 
 // hostile is a segment with one record. Behind it, at each stride, stand headers of frames. They
 // are whole if their writer knows the segment's secret, which only a reader of the file can.
-func hostile(size int, claim uint32, index uint64, stride int, knows bool) []byte {
+func hostile(size int, claim, records uint32, index uint64, stride int, knows bool) []byte {
 	h := header{size: uint32(size), epoch: 1, first: 1, low: 1, key: [8]byte{1, 2, 3, 4, 5, 6, 7, 8}}
 	k := secretOf(h.id, h.key)
 	segment := append(h.page(), make([]byte, size-headerSize)...)
@@ -59,7 +60,7 @@ func hostile(size int, claim uint32, index uint64, stride int, knows bool) []byt
 	for ; at+frameHeader <= size; at += max(frameAlign, stride&^(frameAlign-1)) {
 		f := segment[at : at+frameHeader]
 		binary.LittleEndian.PutUint32(f[4:], claim)
-		binary.LittleEndian.PutUint32(f[12:], 1)
+		binary.LittleEndian.PutUint32(f[12:], records)
 		binary.LittleEndian.PutUint64(f[16:], index)
 		binary.LittleEndian.PutUint32(f[24:], headerSize)
 		if knows {
@@ -77,7 +78,7 @@ func TestHostileRecordsCostOpenNothing(t *testing.T) {
 	for _, size := range []int{64 << 10, 2 << 20} {
 		for _, knows := range []bool{false, true} {
 			for _, claim := range []int{0, 100, 5000, size / 2, size - 3*headerSize} {
-				found, err := openCounted(t, hostile(size, uint32(claim), 2, frameHeader, knows))
+				found, err := openCounted(t, hostile(size, uint32(claim), 1, 2, frameHeader, knows))
 				switch {
 				case err != nil:
 					t.Errorf("%d of %d: %v", claim, size, err)
@@ -86,6 +87,35 @@ func TestHostileRecordsCostOpenNothing(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestClaimsTakeNoMemory: a file may claim what it likes, and Open and Scan take memory for what is there.
+func TestClaimsTakeNoMemory(t *testing.T) {
+	isolate.Once(t)
+	const size, billion = 64 << 10, 1_000_000_000
+	check := func(what string, segment []byte) {
+		t.Helper()
+		files := map[string][]byte{"/log/" + segmentName(1): segment}
+		var before, after runtime.MemStats
+		d := newDisk(t, &fault.Image{Files: files})
+		runtime.ReadMemStats(&before)
+		_, scanned := scan(d, "/log", func(Record, *DamageError) bool { return true })
+		l, found, err := open(d, "/log", small)
+		runtime.ReadMemStats(&after)
+		if took := after.TotalAlloc - before.TotalAlloc; took > 1<<20 {
+			t.Errorf("%s: %d bytes of memory for a file of %d: %+v, %v, %v", what, took, size, found, scanned, err)
+		}
+		if err == nil {
+			l.Close()
+		}
+	}
+	for _, n := range []uint32{billion, 1<<32 - 1} {
+		check("bytes of a frame", hostile(size, n, 1, 2, frameHeader, true))
+		check("records of a frame", hostile(size, size/2, n, 2, frameHeader, true))
+		check("index", hostile(size, 100, 1, uint64(n)<<20, frameHeader, true))
+		h := header{size: n, epoch: billion, first: billion, low: 1, prior: link{epoch: billion - 1}}
+		check("size of a segment", append(h.page(), make([]byte, size-headerSize)...))
 	}
 }
 
@@ -129,7 +159,7 @@ func FuzzHostileRecords(f *testing.F) {
 	f.Add(uint32(8), uint64(1), uint8(8), false)
 	f.Add(uint32(0xffffffff), uint64(1<<63), uint8(40), true)
 	f.Fuzz(func(t *testing.T, claim uint32, index uint64, stride uint8, knows bool) {
-		found, err := openCounted(t, hostile(64<<10, claim, index, int(stride), knows))
+		found, err := openCounted(t, hostile(64<<10, claim, 1, index, int(stride), knows))
 		if knows && errors.As(err, new(*DamageError)) {
 			return
 		}

@@ -590,7 +590,7 @@ func makeDirectory(d disk, path string, perm fs.FileMode) error {
 		return fmt.Errorf("wal: %q: %w", path, err)
 	}
 	if err := d.Mkdir(name, uint32(perm|perm&0o444>>2)); err != nil && !errors.Is(err, os.ErrExist) {
-		return fmt.Errorf("wal: make directory %s: %w", path, err)
+		return ofDirectory("make", path, err)
 	}
 	return nil
 }

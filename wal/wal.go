@@ -31,6 +31,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/errorqueue"
 	"github.com/holdfast-go/holdfast/internal/keyed"
 	"github.com/holdfast-go/holdfast/internal/oldest"
+	"github.com/holdfast-go/holdfast/internal/slow"
 	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/internal/vfs"
 	"github.com/holdfast-go/holdfast/stats"
@@ -65,6 +66,11 @@ type Options struct {
 	// in a row are one failure. A goroutine of its own makes the calls, one at a time and without a
 	// lock: OnError may call any method of the Log, and Close does not wait for it.
 	OnError func(*Error)
+
+	// OnSlowSync is called while a sync of a segment runs for longer than SlowSync, once for each, as
+	// OnError is. 0 calls it never.
+	SlowSync   time.Duration
+	OnSlowSync func(holdfast.SlowSync)
 }
 
 const (
@@ -162,6 +168,7 @@ type Log struct {
 	unreported error  // a failure in the background that no call has returned
 	failing    *Error // the last failure, until a write or a sync succeeds
 	failures   errorqueue.Queue[*Error]
+	slow       slow.Watch[holdfast.SlowSync]
 	age        oldest.Clock  // by indices
 	zeros      time.Duration // the shortest time that a segment of zeros took: see roomAloneLocked
 	counts     stats.Counts
@@ -204,8 +211,16 @@ type Log struct {
 // Open opens the log in a directory, or makes a new one; the parent directory must exist. It reads
 // and checks every record, cuts a torn end, makes the found records durable, and returns their
 // Recovery. Other damage is a [DamageError], and then nothing is changed: see Options.Repair,
-// [Scan], and the command "holdfast wal repair".
+// [Scan], and the command "holdfast wal repair". A directory that can't be opened or made is a
+// *fs.PathError.
 func Open(dir string, o Options) (*Log, Recovery, error) { return open(sys.Disk{}, dir, o) }
+
+func init() {
+	vfs.OpenLog = func(d vfs.ReadDisk, dir string, o Options) (*Log, Recovery, error) { return open(d, dir, o) }
+	vfs.ScanLog = func(d vfs.ReadDisk, dir string, each func(Record, *DamageError) bool) (Recovery, error) {
+		return scan(d, dir, each)
+	}
+}
 
 func open(d disk, dir string, o Options) (*Log, Recovery, error) {
 	if err := o.Policy.Validate(); err != nil {
@@ -243,6 +258,7 @@ func open(d disk, dir string, o Options) (*Log, Recovery, error) {
 		l.release()
 		return nil, Recovery{}, err
 	}
+	l.slow.To(o.SlowSync, o.OnSlowSync)
 	l.failures.To(o.OnError) // Open itself returns earlier failures
 	return l, found, nil
 }
@@ -277,21 +293,6 @@ func (l *Log) Err() error {
 		return l.failing
 	}
 	return l.final
-}
-
-// Stats returns the counts since Open, and the bytes at risk now, which include the frames around
-// records. A write that is durable at once counts as a flush and as a sync. Stats may be called at
-// any time and waits for nothing.
-func (l *Log) Stats() stats.Counts {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	s := l.counts
-	s.NotFlushed = l.waitsLocked()
-	s.NotDurable = s.NotFlushed + l.unsynced
-	if s.NotDurable > 0 && !l.sealed {
-		s.Oldest = time.Since(l.age.Oldest())
-	}
-	return s
 }
 
 // waitsLocked returns the number of bytes that only memory holds.
@@ -431,7 +432,7 @@ func openDirectory(d disk, path string, mode lockMode, perm fs.FileMode) (dir di
 		return dir, fmt.Errorf("wal: %q: %w", path, err)
 	}
 	if dir.fd, err = d.OpenDir(name); err != nil {
-		return dir, fmt.Errorf("wal: open directory %s: %w", path, err)
+		return dir, ofDirectory("open", path, err)
 	}
 	is, err := d.StatFD(dir.fd)
 	if err != nil {
@@ -447,6 +448,9 @@ func openDirectory(d disk, path string, mode lockMode, perm fs.FileMode) (dir di
 		flags, lock = os.O_RDONLY, d.LockShared
 	}
 	if dir.lock, _, err = dir.open(lockFile, flags, perm); err != nil && !(shared && errors.Is(err, os.ErrNotExist)) {
+		if known := sys.PathError("open", filepath.Join(path, lockFile), err); known != nil {
+			return dir, known
+		}
 		return dir, fmt.Errorf("wal: open the lock of %s: %w", path, err)
 	}
 	// Lock the directory too: if another program removes the lock file, the next Open makes a new
@@ -465,6 +469,14 @@ func openDirectory(d disk, path string, mode lockMode, perm fs.FileMode) (dir di
 		}
 	}
 	return dir, nil
+}
+
+// ofDirectory returns the error of a call on a log's directory, before anything of the log is known.
+func ofDirectory(op, path string, err error) error {
+	if known := sys.PathError(op, path, err); known != nil {
+		return known
+	}
+	return fmt.Errorf("wal: %s directory %s: %w", op, path, err)
 }
 
 // open opens a regular file of the log. Other programs may have replaced it, so open follows no

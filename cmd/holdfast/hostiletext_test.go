@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 	"unicode"
@@ -149,6 +151,42 @@ func TestHostileResultsSetNoTerminal(t *testing.T) {
 			wantSafe(t, "", "bench", "--from", file, "--dry-run")
 			wantSafe(t, "", "bench", "--resume", file, "--dry-run")
 		}
+	}
+}
+
+// TestHugeNumbersTakeNoMemory puts a billion, and more, into each number of results. It runs alone: memory is the program's.
+func TestHugeNumbersTakeNoMemory(t *testing.T) {
+	isolate.Once(t)
+	good := mustRead(t, "../internal/measure/result/testdata/version1.jsonl")
+	keys := map[string]bool{}
+	for _, m := range regexp.MustCompile(`"([a-z_0-9]+)":-?[0-9]`).FindAllStringSubmatch(good, -1) {
+		keys[m[1]] = true
+	}
+	if len(keys) < 20 {
+		t.Fatalf("only the numbers %v", keys)
+	}
+	dir := t.TempDir()
+	taken := map[string]int{}
+	file, page := filepath.Join(dir, "huge.jsonl"), filepath.Join(dir, "page.html")
+	for key := range keys {
+		for _, huge := range []string{"1000000000", "9000000000000000000"} {
+			mustWrite(t, file, regexp.MustCompile(`"`+key+`":-?[0-9.e+]+`).ReplaceAllLiteralString(good, `"`+key+`":`+huge))
+			for _, args := range [][]string{{"report", file, "-o", page}, {"compare", file, file}, {"fleet", file, "--all"}, {"advise", file, "--need", "loss<=1s"}} {
+				var before, after runtime.MemStats
+				runtime.ReadMemStats(&before)
+				_, _, code := wantSafe(t, "", args...)
+				runtime.ReadMemStats(&after)
+				taken[args[0]] += max(0, 1-code)
+				if took := after.TotalAlloc - before.TotalAlloc; took > 256<<20 {
+					t.Errorf("%s of %s, %s: %d MiB of memory for a file of %d bytes", key, huge, args[0], took>>20, len(good))
+				}
+				os.Remove(page)
+			}
+		}
+	}
+	t.Logf("%d numbers; read with one of them changed: %v", len(keys), taken)
+	if taken["report"] < len(keys) {
+		t.Errorf("most are refused: %v", taken)
 	}
 }
 

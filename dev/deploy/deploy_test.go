@@ -18,6 +18,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
+const module = "github.com/holdfast-go/holdfast"
+
 // read decodes a manifest. A key that Kubernetes does not know, or that stands in it twice, is an error.
 func read(t *testing.T, file string, into any) {
 	t.Helper()
@@ -74,11 +76,15 @@ func selects(t *testing.T, s *metav1.LabelSelector, of map[string]string) bool {
 }
 
 // checkPod holds what both pods have: the name of the node, mounts of volumes that exist, and no
-// rights that they do not need. They measure the disk, and keep the results elsewhere.
+// rights that they do not need, as the Pod Security Standard "restricted" has it. They measure the disk, and keep the results elsewhere.
 func checkPod(t *testing.T, pod corev1.PodSpec) {
 	t.Helper()
-	if !pod.HostNetwork {
-		t.Error("the results have the name of the pod, and not of the node")
+	if pod.HostNetwork || pod.HostPID || pod.HostIPC || pod.AutomountServiceAccountToken == nil || *pod.AutomountServiceAccountToken {
+		t.Error("the pod has the node's network, processes or a token, and needs none")
+	}
+	if s := pod.SecurityContext; s == nil || s.RunAsNonRoot == nil || !*s.RunAsNonRoot || s.RunAsUser == nil || *s.RunAsUser == 0 || s.FSGroup == nil || *s.FSGroup != *s.RunAsUser ||
+		s.SeccompProfile == nil || s.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault {
+		t.Errorf("the pod is not restricted to a user without rights, who may write to its volumes: %+v", pod.SecurityContext)
 	}
 	volumes := map[string]corev1.Volume{}
 	for _, v := range pod.Volumes {
@@ -107,11 +113,15 @@ func checkPod(t *testing.T, pod corev1.PodSpec) {
 			t.Errorf("%s is made by %s, and the release makes %s", c.Name, c.Image, want)
 		}
 		value := func(flag string) string { return c.Args[slices.Index(c.Args, flag)+1] }
-		if disk, ok := mounts[value("--dir")]; !ok || disk.HostPath == nil {
+		if disk, ok := mounts[value("--dir")]; !ok || disk.EmptyDir == nil || disk.EmptyDir.Medium != corev1.StorageMediumDefault {
 			t.Errorf("%s measures %s, which is no disk of the node", c.Name, value("--dir"))
 		}
-		if results, ok := mounts[filepath.Dir(value("-o"))]; !ok || results.HostPath != nil {
+		if results, ok := mounts[filepath.Dir(value("-o"))]; !ok || results.EmptyDir != nil && results.EmptyDir.Medium != corev1.StorageMediumMemory {
 			t.Errorf("%s writes results to %s", c.Name, value("-o"))
+		}
+		node := slices.IndexFunc(c.Env, func(e corev1.EnvVar) bool { return "$("+e.Name+")" == value("--host") })
+		if node < 0 || c.Env[node].ValueFrom.FieldRef.FieldPath != "spec.nodeName" {
+			t.Errorf("%s calls the host %s, and not like its node", c.Name, value("--host"))
 		}
 	}
 }
@@ -136,7 +146,7 @@ func madeImage(t *testing.T) string {
 }
 
 func TestFilesAreShort(t *testing.T) {
-	for pattern, most := range map[string]int{"slurm.sh": 40, "*.y*ml": 40, "README.md": 40, "try-slurm": 100} {
+	for pattern, most := range map[string]int{"slurm.sh": 40, "*.y*ml": 40, "../../action.yml": 25, "README.md": 40, "try-slurm": 100} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
 			t.Errorf("%s: %v, %v", pattern, files, err)
@@ -238,5 +248,76 @@ func TestAnsible(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "results", "two.jsonl")); err == nil {
 		t.Errorf("there are results of the host two:\n%s", out)
+	}
+}
+
+// TestWorkflowsAreOfOneCommitEach: who moves a tag of an action gets no rights here.
+func TestWorkflowsAreOfOneCommitEach(t *testing.T) {
+	files, err := filepath.Glob("../../.github/workflows/*.yml")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	pinned, found := regexp.MustCompile(`^[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$`), 0
+	for _, file := range append(files, "../../action.yml") {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, uses := range regexp.MustCompile(`(?m)\buses: *(.*)$`).FindAllStringSubmatch(string(text), -1) {
+			found++
+			if !pinned.MatchString(uses[1]) {
+				t.Errorf("%s uses %s, and not one commit with its version behind it", file, uses[1])
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no workflow uses an action")
+	}
+}
+
+// TestAction runs the steps of action.yml as a runner does, with a go and a holdfast that say how they were called.
+func TestAction(t *testing.T) {
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skip("no bash here")
+	}
+	var action struct {
+		Name, Description string
+		Inputs            map[string]struct{ Description, Default string }
+		Runs              struct {
+			Using string
+			Steps []struct {
+				If, Shell, Run string
+				Env            map[string]string
+			}
+		}
+	}
+	read(t, "../../action.yml", &action)
+	dir := t.TempDir()
+	const fakeGo = `#!/bin/sh
+echo "go $*" "$GOBIN"
+case $* in *build*) mkdir -p "$RUNNER_TEMP/new"; printf '#!/bin/sh\necho "holdfast $*"; exit 1\n' >"$RUNNER_TEMP/new/holdfast"; chmod +x "$RUNNER_TEMP/new/holdfast" ;; esac
+`
+	if err := os.WriteFile(filepath.Join(dir, "go"), []byte(fakeGo), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	given := map[string]string{"packages": "./a ./b/...", "against": "v0.1.0"}
+	wants := []string{"go test -count=1 ./a ./b/... \n", strings.Join([]string{"go install " + module + "/cmd/holdfast@v0.1.0 T/old", "go -C /action build -o T/new/ ./cmd/holdfast ", "holdfast bench --against T/old/holdfast --dir T\n"}, "\n")}
+	if len(action.Runs.Steps) != len(wants) || len(action.Inputs) != len(given) || action.Runs.Using != "composite" {
+		t.Fatalf("%+v", action)
+	}
+	for i, step := range action.Runs.Steps {
+		cmd := exec.Command("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step.Run)
+		cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "RUNNER_TEMP="+dir, "GITHUB_ACTION_PATH=/action", "GOBIN=")
+		for name, value := range step.Env { // only so: an input in the script would be run
+			input := strings.TrimSuffix(strings.TrimPrefix(value, "${{ inputs."), " }}")
+			cmd.Env = append(cmd.Env, name+"="+given[input])
+			if step.If != "inputs."+input+" != ''" {
+				t.Errorf("a step for %s is run if %s", input, step.If)
+			}
+		}
+		out, err := cmd.CombinedOutput()
+		if got := strings.ReplaceAll(string(out), dir, "T"); got != wants[i] || strings.Contains(step.Run, "${{") || (err != nil) != (i == 1) {
+			t.Errorf("%v: got\n%swant\n%s", err, got, wants[i])
+		}
 	}
 }

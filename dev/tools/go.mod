@@ -11,6 +11,7 @@ tool (
 require (
 	github.com/holdfast-go/holdfast v0.1.0
 	github.com/holdfast-go/holdfast/cmd v0.0.0
+	github.com/yuin/goldmark v1.8.7
 	golang.org/x/perf v0.0.0-20260908200009-22c9c6c9d4da
 	golang.org/x/tools v0.51.0
 )

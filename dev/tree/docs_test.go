@@ -569,6 +569,28 @@ func testFiles(t *testing.T) (names []string) {
 // TestDesignNamesTestsThatExist checks the references of the design's pages and of the studies'
 // traps: an assumption without its test is a claim.
 func TestDesignNamesTestsThatExist(t *testing.T) {
+	source := testSource(t)
+	documents, err := filepath.Glob("docs/design/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, document := range append(documents, "docs/studies.md", "DESIGN.md", "SECURITY.md") {
+		text, err := os.ReadFile(document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := regexp.MustCompile("`((Test|Fuzz|Benchmark)[A-Za-z0-9]+)`").FindAllStringSubmatch(string(text), -1)
+		for _, name := range names {
+			if !strings.Contains(source, "func "+name[1]+"(") {
+				t.Errorf("%s names %s, which is no test here", document, name[1])
+			}
+		}
+	}
+}
+
+// testSource is the code of all tests here.
+func testSource(t *testing.T) string {
+	t.Helper()
 	var source strings.Builder
 	for _, name := range testFiles(t) {
 		code, err := os.ReadFile(name)
@@ -577,21 +599,34 @@ func TestDesignNamesTestsThatExist(t *testing.T) {
 		}
 		source.Write(code)
 	}
-	documents, err := filepath.Glob("docs/design/*.md")
+	return source.String()
+}
+
+// TestEachThreatHasItsTest: what SECURITY.md says of an attack is held by a test that is there.
+func TestEachThreatHasItsTest(t *testing.T) {
+	text, err := os.ReadFile("SECURITY.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, document := range append(documents, "docs/studies.md", "DESIGN.md") {
-		text, err := os.ReadFile(document)
-		if err != nil {
-			t.Fatal(err)
+	source, lines := testSource(t), 0
+	for row := range strings.Lines(string(text)) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(row), "|"), "|")
+		if len(cells) != 3 || cells[0] == " tries to " || strings.HasPrefix(cells[0], "---") {
+			continue
 		}
-		names := regexp.MustCompile("`((Test|Fuzz|Benchmark)[A-Za-z0-9]+)`").FindAllStringSubmatch(string(text), -1)
+		lines++
+		names := regexp.MustCompile("`((Test|Fuzz)[A-Za-z0-9]+)`").FindAllStringSubmatch(cells[2], -1)
+		if len(names) == 0 {
+			t.Errorf("no test holds %q", cells[0])
+		}
 		for _, name := range names {
-			if !strings.Contains(source.String(), "func "+name[1]+"(") {
-				t.Errorf("%s names %s, which is no test here", document, name[1])
+			if !strings.Contains(source, "func "+name[1]+"(") {
+				t.Errorf("%s, which holds %q, is no test here", name[1], cells[0])
 			}
 		}
+	}
+	if lines < 20 {
+		t.Errorf("only %d lines of threats", lines)
 	}
 }
 
@@ -643,5 +678,6 @@ func benchShown(out []byte) string {
 	use, _, _ = strings.Cut(use, "\n     no cost ")
 	use, _, _ = strings.Cut(use, "\n     costs ")
 	use, _, _ = strings.Cut(use, "\n     is the ")
+	use, _, _ = strings.Cut(use, "\n     what it costs ")
 	return table + "\n\nuse  " + strings.TrimSuffix(use, "\n") + "\n"
 }

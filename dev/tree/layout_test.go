@@ -211,7 +211,8 @@ func goMod(t *testing.T, dir string) (file modFile) {
 }
 
 // TestLittleIsLinked: a program that imports the library for a Writer links nothing that it does not
-// need, who proves his own code links no workload of ours, and the command has no tests in it.
+// need, who proves his own code links no workload of ours, and the command has no tests in it: of package testing it has the bubble of
+// fake time alone, for prove.
 func TestLittleIsLinked(t *testing.T) {
 	check := func(name string, never ...string) {
 		t.Helper()
@@ -229,7 +230,18 @@ func TestLittleIsLinked(t *testing.T) {
 	}
 	check(".", "encoding/json", "math/big", "net", "os/exec", "text/template")
 	check("./provetest", module+"/files", module+"/filecopy", module+"/rotate", module+"/wal")
-	check("./cmd/holdfast", "encoding/gob", "encoding/xml", "go/ast", "html/template", "image/png", "testing")
+	check("./cmd/holdfast", "encoding/gob", "encoding/xml", "go/ast", "html/template", "image/png")
+	cmd := exec.Command("go", "list", "-deps", "-f", `{{.ImportPath}}{{range .Imports}} {{.}}{{end}}`, "./cmd/holdfast")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	for line := range strings.Lines(string(out)) {
+		path, imports, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if strings.HasPrefix(path, module) && path != module+"/cmd/internal/prove" && slices.Contains(strings.Fields(imports), "testing") {
+			t.Errorf("%s imports testing; prove alone does, for its bubble of fake time", path)
+		}
+	}
 }
 
 // startsItself finds what starts the program that runs, which in a test is the test.

@@ -136,6 +136,17 @@ func (c *Checker) Inherit(s *Survivors) {
 	}
 }
 
+// restart says what the end of the process has left. The next process goes on with that, which the disk may not have yet.
+func (c *Checker) restart(s *Survivors) {
+	for id, n := range s.N {
+		k := &c.known[id]
+		if !s.Half[id] {
+			k[Accepted], k[Flushed] = min(k[Accepted], n), n
+		}
+		c.taken[id] = acceptance{first: n}
+	}
+}
+
 // Note takes an acknowledgement. Notes of one ID come in their order, but for one that claims less
 // than is known, which changes nothing.
 func (c *Checker) Note(n Note) {

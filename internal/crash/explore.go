@@ -75,11 +75,7 @@ func (x *explorer) begin(l *Log) (*Checker, *disk) {
 		x.step(c, d)
 	}
 	if l.Again { // the first run's records must stay
-		all, s := State{Crash: Power, Keep: len(d.pending)}, NewSurvivors(len(x.targets))
-		if d.survivors(&all, s); x.read != nil {
-			s, _ = x.read(d.tree(&all)) // an unreadable file counts as empty
-		}
-		c.Inherit(s)
+		c.Inherit(x.there(d))
 	}
 	if l.Program != nil {
 		c.Note(anyBegun)
@@ -88,9 +84,21 @@ func (x *explorer) begin(l *Log) (*Checker, *disk) {
 }
 
 func (x *explorer) step(c *Checker, d *disk) {
-	if e := d.advance(); e.Op == Noted {
+	switch e := d.advance(); e.Op {
+	case Noted:
 		c.Note(*e.Note)
+	case Killed:
+		c.restart(x.there(d))
 	}
+}
+
+// there is all that programs see at the disk's position.
+func (x *explorer) there(d *disk) *Survivors {
+	all, s := State{Crash: Power, Keep: len(d.pending)}, NewSurvivors(len(x.targets))
+	if d.survivors(&all, s); x.read != nil {
+		s, _ = x.read(d.tree(&all)) // an unreadable file counts as empty
+	}
+	return s
 }
 
 // explore judges about this number of states of a log, evenly over its positions. It ends with the
@@ -100,9 +108,9 @@ func (x *explorer) explore(l *Log, states int, seed uint64) (Tally, *Failure) {
 	r := rand.New(rand.NewPCG(seed, l.Seed))
 	found := NewSurvivors(len(x.targets))
 	positions := len(l.Entries) - l.Start + 1
-	const statesRead = 6 // where its power is cut, at least
-	most := max(3, (states+positions-1)/positions)
-	slow := x.read != nil || x.by != nil
+	const statesRead, least = 6, 3 // where its power is cut, at least
+	most := max(least, (states+positions-1)/positions)
+	slow := x.read != nil || x.by != nil || slices.ContainsFunc(x.targets, func(t Target) bool { return t.Gather != nil })
 	if slow {
 		most = max(statesRead, most)
 	}
@@ -111,7 +119,7 @@ func (x *explorer) explore(l *Log, states int, seed uint64) (Tally, *Failure) {
 	x.torn = x.torn[:0]
 	for failure == nil {
 		// Read records are judged at the end of the log however late it is: all has been acknowledged there.
-		chosen := !slow || d.position == len(l.Entries) || (r.IntN(positions*statesRead) < states || x.starting(d.position) && r.IntN(3) == 0 || slices.Contains(x.leaps, d.position)) && !x.late()
+		chosen := !slow && (least*positions <= states || r.IntN(least*positions) < states) || d.position == len(l.Entries) || slow && (r.IntN(positions*statesRead) < states || x.starting(d.position) && r.IntN(3) == 0 || slices.Contains(x.leaps, d.position)) && !x.late()
 		// Acknowledgements follow each other without anything happening to the disk: the last
 		// demands the most.
 		if chosen && (d.position == len(l.Entries) || l.Entries[d.position].Op != Noted || l.Entries[d.position].Note.Kind == Accepted) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -600,6 +601,8 @@ type lossy struct {
 	data  map[identity][]byte // the durable records
 	names map[string]identity
 	lost  map[string]identity // names that are not
+	// links are the targets of symbolic links that are durable, and lostLinks of those that are not.
+	links, lostLinks map[string]string
 	// durable are files by the threads that are writing to them what is on the disk when the call returns.
 	durable map[int]*os.File
 	err     error
@@ -613,7 +616,8 @@ type identity struct {
 }
 
 func newLossy(dir string) *lossy {
-	return &lossy{dir: dir, data: map[identity][]byte{}, names: map[string]identity{}, lost: map[string]identity{}, durable: map[int]*os.File{}}
+	return &lossy{dir: dir, data: map[identity][]byte{}, names: map[string]identity{}, lost: map[string]identity{},
+		links: map[string]string{}, lostLinks: map[string]string{}, durable: map[int]*os.File{}}
 }
 
 func identityOf(f *os.File) (identity, error) {
@@ -624,6 +628,7 @@ func identityOf(f *os.File) (identity, error) {
 
 // keep takes what is there for durable.
 func (d *lossy) keep() error {
+	d.eachLink(func(path, target string) { d.links[path] = target })
 	return d.each(func(path string, f *os.File, id identity) error {
 		d.names[path] = id
 		return d.file(f, false)
@@ -649,6 +654,18 @@ func (d *lossy) each(do func(path string, f *os.File, id identity) error) error 
 			return err
 		}
 		return do(path, f, id)
+	})
+}
+
+// eachLink calls do with the symbolic links below the directory.
+func (d *lossy) eachLink(do func(path, target string)) {
+	_ = filepath.WalkDir(d.dir, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Type()&fs.ModeSymlink != 0 {
+			if target, err := os.Readlink(path); err == nil {
+				do(path, target)
+			}
+		}
+		return nil
 	})
 }
 
@@ -721,11 +738,21 @@ func (d *lossy) sync(c *syscallfault.Call, fails bool) {
 		}
 		return nil
 	}))
-	for path := range d.names {
-		if _, err := os.Lstat(path); !fails && covers(path) && errors.Is(err, fs.ErrNotExist) {
-			delete(d.names, path)
+	d.eachLink(func(path, target string) {
+		switch {
+		case !covers(path):
+		case !fails && d.lostLinks[path] != target:
+			d.links[path] = target
+		case fails && d.links[path] != target:
+			d.lostLinks[path] = target
 		}
+	})
+	gone := func(path string) bool {
+		_, err := os.Lstat(path)
+		return !fails && covers(path) && errors.Is(err, fs.ErrNotExist)
 	}
+	maps.DeleteFunc(d.names, func(path string, _ identity) bool { return gone(path) })
+	maps.DeleteFunc(d.links, func(path, _ string) bool { return gone(path) })
 }
 
 // file keeps what a file has, or takes back what it has not kept.
@@ -758,6 +785,15 @@ func (d *lossy) end() error {
 		d.err = errors.Join(d.err, f.Close())
 	}
 	clear(d.durable)
+	for path, target := range d.lostLinks {
+		if now, err := os.Readlink(path); err != nil || now != target {
+			continue
+		}
+		d.err = errors.Join(d.err, os.Remove(path))
+		if before, ok := d.links[path]; ok {
+			d.err = errors.Join(d.err, os.Symlink(before, path))
+		}
+	}
 	for path, id := range d.lost {
 		f, err := os.Open(path)
 		if err != nil {

@@ -49,7 +49,7 @@ func TestChildThatFailsIsNoVerdict(t *testing.T) {
 	t.Parallel()
 	o := Options{Policies: []holdfast.Policy{holdfast.Unbuffered()}, Workloads: []*Workload{plain}, Levels: []Level{Kill}, Dir: t.TempDir(),
 		Child: func(ctx context.Context, args ...string) *exec.Cmd { return child(ctx, append(args, "too many")...) }}
-	if verdicts, err := Prove(t.Context(), o); err == nil || !strings.Contains(err.Error(), "6 arguments") {
+	if verdicts, err := Prove(t.Context(), o); err == nil || !strings.Contains(err.Error(), "7 arguments") {
 		t.Errorf("%v, %v", verdicts, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -48,8 +48,11 @@ func (v *Verdict) chain(ctx context.Context, w *Workload, o Options, r *rand.Ran
 		c := NewChecker(targets, v.Loss)
 		c.Inherit(before)
 		kill := number < chainRuns-1
-		cmd := o.Child(ctx, w.Name, v.Policy.String(), dir, strconv.FormatUint(r.Uint64(), 10), strconv.Itoa(number))
-		notes, killed, err := runAndKill(cmd, kill, time.Duration(r.Int64N(int64(12*time.Millisecond))))
+		var cmds []*exec.Cmd
+		for process := range max(1, w.Processes) {
+			cmds = append(cmds, o.Child(ctx, w.Name, v.Policy.String(), dir, strconv.FormatUint(r.Uint64(), 10), strconv.Itoa(number), strconv.Itoa(process)))
+		}
+		notes, killed, err := runAndKill(cmds, kill, time.Duration(r.Int64N(int64(12*time.Millisecond))))
 		if err != nil {
 			return err
 		}
@@ -78,53 +81,70 @@ func (v *Verdict) chain(ctx context.Context, w *Workload, o Options, r *rand.Ran
 	return nil
 }
 
-// runAndKill starts a child, and kills its process group some time after its first note, or lets
-// it end in order. It returns what it noted, and whether it was killed before it had ended.
-func runAndKill(cmd *exec.Cmd, kill bool, after time.Duration) (notes []Note, killed bool, err error) {
+// runAndKill starts some processes, and kills their process group some time after the first note, or lets
+// them end in order. It returns what they noted, and whether they were killed before all had ended.
+func runAndKill(cmds []*exec.Cmd, kill bool, after time.Duration) (notes []Note, killed bool, err error) {
 	shared, err := NewNotes()
 	if err != nil {
 		return nil, false, err
 	}
 	defer shared.Close()
-	shared.Give(cmd)
-	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &said, &said
 	g, err := newGroup()
 	if err != nil {
 		return nil, false, err
 	}
 	defer g.end()
-	g.take(cmd)
-	if err := cmd.Start(); err != nil {
-		return nil, false, err
+	type end struct {
+		cmd *exec.Cmd
+		err error
 	}
-	failed := func(err error) error { // without the hint to who calls a child by hand
-		why, _, _ := strings.Cut(said.String(), "\nhint: ")
-		return fmt.Errorf("the child failed: %w: %s", err, strings.TrimPrefix(why, "holdfast: "))
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	for begun := false; !begun; {
-		select {
-		case err := <-ended: // it had nothing to do, or fails
-			if err != nil {
-				err = failed(err)
+	ended, running := make(chan end, len(cmds)), 0
+	said := make([]bytes.Buffer, len(cmds))
+	for i, cmd := range cmds {
+		shared.Give(cmd)
+		cmd.Stdout, cmd.Stderr = &said[i], &said[i]
+		g.take(cmd)
+		if startErr := cmd.Start(); startErr != nil {
+			err = errors.Join(err, startErr)
+			break
+		}
+		running++
+		go func() {
+			err := cmd.Wait()
+			if err != nil && cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL { // without the hint to who calls a child by hand
+				why, _, _ := strings.Cut(said[i].String(), "\nhint: ")
+				err = fmt.Errorf("the child failed: %w: %s", err, strings.TrimPrefix(why, "holdfast: "))
 			}
-			return shared.All(), false, err
-		case <-time.After(200 * time.Microsecond):
-			begun = shared.Begun() > 0
+			ended <- end{cmd, err}
+		}()
+	}
+	wait := func(e end) {
+		running--
+		switch {
+		case e.err == nil:
+		case e.cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL && kill:
+			killed = true
+		default:
+			err = errors.Join(err, e.err)
 		}
 	}
-	time.Sleep(after)
-	if kill {
-		err = g.kill()
+	for err == nil && running > 0 && shared.Begun() == 0 {
+		select {
+		case e := <-ended: // it had nothing to do, or fails
+			wait(e)
+		case <-time.After(200 * time.Microsecond):
+		}
+	}
+	if running > 0 && err == nil {
+		time.Sleep(after)
+	}
+	if kill || err != nil {
+		err = errors.Join(err, g.kill())
 	} else {
 		shared.End(0)
 	}
-	waited := <-ended
-	killed = kill && waited != nil && cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL
-	if waited != nil && !killed {
-		err = errors.Join(err, failed(waited))
+	for running > 0 {
+		wait(<-ended)
 	}
 	return shared.All(), killed, err
 }

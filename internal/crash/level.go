@@ -64,6 +64,9 @@ type Options struct {
 	// these arguments and the order as its input, and Room hands over its output. Without Room it is
 	// done here.
 	Room func(ctx context.Context, args []string, order []byte, answers func(io.Reader) error) error
+	// InFakeTime, if there is one, calls a function in a bubble of fake time, and returns when all that it has started is over. An
+	// error says that it waits for ever. With it level memory judges periods by an exact clock.
+	InFakeTime func(func()) error
 	// Each is called with each verdict.
 	Each func(*Verdict)
 }
@@ -218,7 +221,7 @@ func (v *Verdict) make(ctx context.Context, c Cell, o Options, share time.Durati
 	}()
 	switch v.Level {
 	case Memory:
-		return v.byMemory(c.Workload, o.States, share)
+		return v.byMemory(c.Workload, o.States, share, o.InFakeTime)
 	case Kill:
 		return v.byKill(ctx, c.Workload, o, share)
 	case Hostile:
@@ -256,6 +259,9 @@ func (o Options) Cells(level Level) (cells []Cell) {
 		case w.Control != "":
 		case o.Policies == nil:
 			chosen = w.generated(cases, o.Seed+uint64(i), count)
+			if level == Memory && o.InFakeTime != nil {
+				chosen = append(chosen, w.Periods...)
+			}
 		default:
 			chosen = slices.DeleteFunc(slices.Clone(o.Policies), func(p holdfast.Policy) bool { return w.Policies != nil && !slices.Contains(w.Policies, p) })
 		}
@@ -288,8 +294,11 @@ func (w *Workload) shows(level Level) bool {
 	if w.InMemory {
 		return level == Memory
 	}
+	if w.Processes > 1 {
+		return level == Kill
+	}
 	if level == Hostile || w.Attacked {
-		return level == Hostile && (w.Attacked || w.Control == "" && w.Dirs == nil && w.replaces()) // one directory is exchanged
+		return level == Hostile && (w.Attacked || w.Control == "" && w.Dirs == nil && !w.Reopens && w.replaces()) // one directory is exchanged
 	}
 	switch liar := w.Control != "" && w.Control != "correct"; level {
 	case Kill:
@@ -360,21 +369,68 @@ type Recording struct {
 	Wrap    func(holdfast.File) holdfast.File
 	Delay   time.Duration // of a write and of a sync
 	Fake    bool          // in fake time
+	Slack   time.Duration // in fake time: the allowed excess of a bound by time
 	Timed   bool          // bounds by time are judged by the real clock, plus the machine's observed delay
 	Disk    func(*Recorder)
 	Fails   bool // the disk fails on purpose: a workload that reports it and ends is no error
 
-	there  map[string][]byte // a crash's files: it is a second run
+	there  Tree // a crash's files: it is a second run
 	number int
+	first  *Log // of the run before, which was killed before entry at: the log goes on
+	at     int
+	bubble func(func()) error // fake time that it is to be run in
 }
 
-// record runs a workload in memory and returns its log. The workload's own error is the log's
-// end, and no failure: it has told what it knows.
+// A hangError says that a run waited for ever.
+type hangError struct{ err error }
+
+func (e *hangError) Error() string { return e.err.Error() }
+
+// recordPatience is how long a run in memory may take; the longest writes for two seconds.
+const recordPatience = time.Minute
+
+// record is recorded, in fake time if that is wanted. A run that does not end is left behind.
 func (w *Workload) record(p holdfast.Policy, seed uint64, how Recording) (*Log, error) {
+	if how.Fake && how.bubble == nil { // the caller's
+		return w.recorded(p, seed, how)
+	}
+	type result struct {
+		l   *Log
+		err error
+	}
+	ended := make(chan result, 1)
+	go func() {
+		var x result
+		run := func() { x.l, x.err = w.recorded(p, seed, how) }
+		if how.bubble == nil {
+			run()
+		} else if hangs := how.bubble(run); hangs != nil {
+			x = result{nil, &hangError{hangs}}
+		}
+		ended <- x
+	}()
+	select {
+	case x := <-ended:
+		return x.l, x.err
+	case <-time.After(recordPatience):
+		return nil, &hangError{fmt.Errorf("it had not ended after %v", recordPatience)}
+	}
+}
+
+// recorded runs a workload in memory and returns its log. The workload's own error is the log's
+// end, and no failure: it has told what it knows.
+func (w *Workload) recorded(p holdfast.Policy, seed uint64, how Recording) (*Log, error) {
 	l := &Log{Workload: w.Name, Policy: p.String(), Seed: seed, Sector: 512, Fake: how.Fake, Again: how.number > 0}
 	paths, _ := byPath(w.Targets(p))
-	l.Slack = 4 * how.Delay * time.Duration(len(paths)) // they are written and synced one after the other
-	m, err := newMemory(l, how.Delay, w.Dirs, how.there, w.Mounted...)
+	l.Slack = how.Slack + 4*how.Delay*time.Duration(len(paths)) // they are written and synced one after the other
+	var m memory
+	var err error
+	if how.first == nil {
+		m, err = newMemory(l, how.Delay, w.Dirs, how.there, w.Mounted...)
+	} else {
+		l.Again = false // it is no log of its own
+		m, err = nextMemory(l, how.Delay, how.first, how.at)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -384,7 +440,7 @@ func (w *Workload) record(p holdfast.Policy, seed uint64, how Recording) (*Log, 
 	} else if seed%2 == 1 { // then each file and directory is synced by itself; a second run has the other way
 		m.d.Faults.SetDirty(-1)
 	}
-	r := &Run{System: m, Policy: p, Number: how.number, Seed: seed, Records: how.Records, Until: how.Until, Pause: how.Pause, Wrap: how.Wrap,
+	r := &Run{System: m, Policy: p, Number: how.number, Fake: how.Fake, Seed: seed, Records: how.Records, Until: how.Until, Pause: how.Pause, Wrap: how.Wrap,
 		Tell: func(n Note) { l.Add(Entry{Op: Noted, Note: &n}) }}
 	if !how.Timed {
 		return l, w.Run(r)
@@ -429,15 +485,33 @@ func (w *Workload) Leaves(s *Survivors, killed bool) *Violation {
 }
 
 // byMemory makes the verdict of level memory: a first run, states of it, and second runs on some.
-func (v *Verdict) byMemory(w *Workload, states int, most time.Duration) error {
+func (v *Verdict) byMemory(w *Workload, states int, most time.Duration, bubble func(func()) error) error {
 	end := time.Now().Add(most)
 	how := Recording{Records: 300}
 	period := max(v.Policy.FlushEvery, v.Policy.Sync.Every)
-	if period > 0 { // it must fall due
+	switch {
+	case period > 0 && bubble != nil: // it falls due some times
+		const periods = 16
+		var began time.Time
+		how = Recording{Fake: true, Slack: period / 4, bubble: func(run func()) error {
+			return bubble(func() {
+				began = time.Now()
+				run()
+			})
+		}}
+		how.Until = func() bool { return time.Since(began) > periods*period }
+		how.Pause = func(r *rand.Rand) { time.Sleep(time.Duration(r.Int64N(int64(period) / 2))) }
+	case period > 0: // by the real clock
 		finish := time.Now().Add(min(2*time.Second, max(50*time.Millisecond, period*5/4)))
 		how = Recording{Timed: true, Until: func() bool { return time.Now().After(finish) }, Pause: func(*rand.Rand) { time.Sleep(200 * time.Microsecond) }}
 	}
 	err := v.InMemory(w, states, how, end)
+	if hangs := (*hangError)(nil); errors.As(err, &hangs) {
+		v.Failure, err = &Failure{Violation: &Violation{Rule: "hang", Words: hangs.Error()}, Words: hangs.Error()}, nil
+	}
+	if how.Fake {
+		return err
+	}
 	// A machine may be late once. Who breaks a bound by time breaks it again.
 	for again := uint64(1); again < 4 && err == nil && v.Failure != nil && v.Failure.Violation.Rule == "age"; again++ {
 		finish := time.Now().Add(period * 5 / 2)
@@ -456,12 +530,12 @@ func (v *Verdict) byMemory(w *Workload, states int, most time.Duration) error {
 
 // InMemory is Explore of runs in memory, and of runs in which a call of the disk fails.
 func (v *Verdict) InMemory(w *Workload, states int, how Recording, end time.Time) error {
-	second := Recording{Records: 12, Fake: how.Fake, Wrap: how.Wrap, Disk: how.Disk, number: 1}
+	second := Recording{Records: 12, Fake: how.Fake, Slack: how.Slack, Wrap: how.Wrap, Disk: how.Disk, number: 1, bubble: how.bubble}
 	record := func(number int, seed uint64, there Tree) (*Log, error) {
 		run := how
 		if number > 0 {
 			run = second
-			run.there = there.Files
+			run.there = there
 		}
 		l, err := w.record(v.Policy, seed, run)
 		if err != nil {
@@ -469,7 +543,19 @@ func (v *Verdict) InMemory(w *Workload, states int, how Recording, end time.Time
 		}
 		return l, err
 	}
-	if err := v.Explore(w, Exploration{States: states, Record: record, End: end, fails: how.Fails}); err != nil || how.Fails || how.Fake || w.Control != "" {
+	e := Exploration{States: states, Record: record, End: end, Read: w.Scan, fails: how.Fails}
+	if len(w.Mounted) == 0 {
+		e.goesOn = func(first *Log, at int, seed uint64) (*Log, error) {
+			run := second
+			run.first, run.at = first, at
+			l, err := w.record(v.Policy, seed, run)
+			if err != nil {
+				err = &RunError{err}
+			}
+			return l, err
+		}
+	}
+	if err := v.Explore(w, e); err != nil || how.Fails || how.Fake && how.bubble == nil || w.Control != "" {
 		return err
 	}
 	return v.failingRuns(w, states, how, end)
@@ -494,7 +580,7 @@ func (v *Verdict) failingRuns(w *Workload, states int, how Recording, end time.T
 		if full {
 			failing.Times, failing.Err = 0, syscall.ENOSPC
 		}
-		x := &explorer{targets: w.Targets(v.Policy), loss: loss}
+		x := &explorer{targets: w.Targets(v.Policy), loss: loss, read: w.Scan, late: func() bool { return !end.IsZero() && time.Now().After(end) }}
 		if op != fault.DiskWrite && op != fault.DiskRename {
 			x.only = Power
 		}
@@ -507,7 +593,7 @@ func (v *Verdict) failingRuns(w *Workload, states int, how Recording, end time.T
 		}
 		run.Records, run.Until, run.Pause = 240, nil, nil
 		l, err := w.record(v.Policy, v.Seed+uint64(n), run)
-		if run := (*RunError)(nil); l == nil || err != nil && errors.As(err, &run) {
+		if l == nil {
 			return err
 		}
 		var t Tally
@@ -523,6 +609,9 @@ type Exploration struct {
 	// Record runs a workload or a program on the present files, and returns its log. Number 0 is the
 	// first run, on nothing. A run that fails by itself is a RunError.
 	Record func(number int, seed uint64, there Tree) (*Log, error)
+	// goesOn is Record of a second run in the log of the first, whose process was killed before an entry. Without it, what a kill
+	// leaves is on the disk when the second run begins.
+	goesOn func(first *Log, at int, seed uint64) (*Log, error)
 	End    time.Time // by when it is to be over; zero: any time
 	// Read says what is in a state. It is nil where the paths of the targets do.
 	Read  func(Tree) (*Survivors, error)
@@ -588,7 +677,7 @@ func (v *Verdict) Explore(w *Workload, e Exploration) error {
 	}
 	const secondRuns = 6 // on this number of crash states
 	again := min(e.States, 40_000) / 4 / secondRuns
-	part := 1000 // of the states, doubled while there is time
+	part := max(100, min(1000, 1<<20/len(x.targets))) // of the states, doubled while there is time
 	for pass := uint64(0); v.Tally.States < int64(e.States)*3/4 && v.Failure == nil && (pass == 0 || !late()); pass++ {
 		before := v.Tally.States
 		part = min(2*part, e.States*3/4-int(before))
@@ -616,12 +705,20 @@ func (v *Verdict) Explore(w *Workload, e Exploration) error {
 		for d.position < s.Position {
 			d.advance()
 		}
+		if n%2 == 1 && e.goesOn != nil {
+			s.Crash, s.Keep = Process, len(d.pending)
+		}
 		if s.Crash == "" {
 			var seen []State
 			d.states(r, 8, &seen, func(*State) {})
 			s = seen[r.IntN(len(seen))]
 		}
-		l, err := e.Record(1, v.Seed+1, d.tree(&s))
+		var l *Log
+		if s.Crash == Process && e.goesOn != nil {
+			l, err = e.goesOn(first, s.Position, v.Seed+1)
+		} else {
+			l, err = e.Record(1, v.Seed+1, d.tree(&s))
+		}
 		if run := (*RunError)(nil); err != nil && !errors.As(err, &run) {
 			return err
 		}
@@ -649,15 +746,24 @@ func (v *Verdict) Explore(w *Workload, e Exploration) error {
 }
 
 // tree returns what is there in a state.
-func (d *disk) tree(s *State) (t Tree) {
+func (d *disk) tree(s *State) Tree {
+	t, _ := d.numbered(s)
+	return t
+}
+
+// numbered returns the numbers of the files and directories of a tree too.
+func (d *disk) numbered(s *State) (t Tree, numbers map[string]uint64) {
 	d.nameState(s)
-	t.Files, t.Links = map[string][]byte{}, map[string]string{}
+	t.Files, t.Links, numbers = map[string][]byte{}, map[string]string{}, map[string]uint64{}
 	var walk func(dir uint64, prefix string)
 	walk = func(dir uint64, prefix string) {
 		for x, n := range d.scratch {
 			target, isLink := d.log.Links[n]
+			if x.Dir != dir {
+				continue
+			}
+			numbers[prefix+x.Name] = n
 			switch {
-			case x.Dir != dir:
 			case isLink:
 				t.Links[prefix+x.Name] = target
 			case d.files[n] != nil || n&DirBit == 0:
@@ -670,5 +776,5 @@ func (d *disk) tree(s *State) (t Tree) {
 	}
 	walk(Root, "")
 	slices.Sort(t.Dirs)
-	return t
+	return t, numbers
 }

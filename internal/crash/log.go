@@ -38,6 +38,7 @@ const (
 	Flush                // earlier writes are on the disk
 	Lose                 // a sync failed: what was done before to the file never gets there
 	Noted                // an acknowledgement
+	Killed               // the process was killed, and another one goes on with its files
 )
 
 // An Entry is one step that reached the disk, or an acknowledgement at that time.

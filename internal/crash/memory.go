@@ -29,8 +29,9 @@ type Recorder struct {
 
 	mu     sync.Mutex // held while a call has its effect and is logged, so that both are in one order
 	open   map[int]*opened
-	apart  map[uint64]bool // files of another file system
-	short  bool            // some writes take half of their bytes
+	apart  map[uint64]bool   // files of another file system
+	known  map[uint64]uint64 // numbers in the log of files and directories that an earlier run has left, by their inodes
+	short  bool              // some writes take half of their bytes
 	writes int
 }
 
@@ -53,16 +54,18 @@ type memory struct{ d *Recorder }
 
 const memoryDir = "/d"
 
-// newMemory returns a system that has these directories and files, and adds them to the log. Mounted ones are of another file
-// system.
-func newMemory(l *Log, delay time.Duration, dirs []string, there map[string][]byte, mounted ...string) (memory, error) {
+// newMemory returns a system that has these directories and a tree's, with its files, and adds them to the log. Mounted ones are of
+// another file system.
+func newMemory(l *Log, delay time.Duration, dirs []string, there Tree, mounted ...string) (memory, error) {
 	disk := fault.NewDisk()
 	disk.SetOwner(uint32(os.Geteuid())) // only its owner, or root, removes what a crash has left
 	d := &Recorder{Calls: disk, Faults: disk, log: l, delay: delay, open: map[int]*opened{}, apart: map[uint64]bool{}}
 	m := memory{d}
 	err := errors.Join(disk.MkdirAll(memoryDir), disk.Mount("/other"))
 	number := map[string]uint64{".": Root}
-	for _, name := range dirs {
+	dirs = slices.Concat(dirs, there.Dirs)
+	slices.Sort(dirs)
+	for _, name := range slices.Compact(dirs) {
 		err = errors.Join(err, disk.MkdirAll(m.Path(name)))
 		s, statErr := d.StatPath(nameOf(m.Path(name)))
 		err = errors.Join(err, statErr)
@@ -70,7 +73,7 @@ func newMemory(l *Log, delay time.Duration, dirs []string, there map[string][]by
 		l.Add(Entry{Op: Name, Edits: []Edit{{number[path.Dir(name)], path.Base(name), number[name]}}})
 	}
 	put := func(name string, apart bool) {
-		p, data := m.Path(name), there[name]
+		p, data := m.Path(name), there.Files[name]
 		if apart {
 			at := "/other/" + name
 			err = errors.Join(err, disk.WriteFile(at, data, 0o644), disk.Bind(at, p))
@@ -83,7 +86,7 @@ func newMemory(l *Log, delay time.Duration, dirs []string, there map[string][]by
 		l.Add(Entry{Op: Write, File: s.Inode, Data: data})
 		l.Add(Entry{Op: Name, Edits: []Edit{{number[path.Dir(name)], path.Base(name), s.Inode}}})
 	}
-	for name := range there {
+	for name := range there.Files {
 		if !slices.Contains(mounted, name) {
 			put(name, false)
 		}
@@ -92,6 +95,28 @@ func newMemory(l *Log, delay time.Duration, dirs []string, there map[string][]by
 		put(name, true)
 	}
 	l.Start = l.Add(Entry{Op: Flush, UpTo: l.Len()})
+	return m, err
+}
+
+// nextMemory returns a system with all that the process of a first log saw, when it was killed before an entry. The log goes on
+// behind that.
+func nextMemory(l *Log, delay time.Duration, first *Log, at int) (memory, error) {
+	l.Entries = slices.Clone(first.Entries[:at])
+	l.Add(Entry{Op: Killed})
+	l.Start = len(l.Entries)
+	before := newDisk(first, nil)
+	for before.position < at {
+		before.advance()
+	}
+	there, numbers := before.numbered(&State{Crash: Process, Keep: len(before.pending)})
+	var fresh Log
+	m, err := newMemory(&fresh, delay, nil, there)
+	m.d.log, m.d.known = l, map[uint64]uint64{}
+	for name, number := range numbers {
+		s, statErr := m.d.StatPath(nameOf(m.Path(name)))
+		err = errors.Join(err, statErr)
+		m.d.known[s.Inode] = number
+	}
 	return m, err
 }
 
@@ -113,7 +138,17 @@ func (m memory) ReadFile(name string) ([]byte, error) {
 	return append([]byte{}, data...), err
 }
 
-func (m memory) Disk() vfs.Disk { return m.d }
+func (m memory) Files(name string) (map[string][]byte, error) {
+	all := map[string][]byte{}
+	for p, data := range m.d.Faults.ProcessCrash().Files {
+		if path.Dir(p) == path.Clean(m.Path(name)) {
+			all[path.Base(p)] = data
+		}
+	}
+	return all, nil
+}
+
+func (m memory) Disk() vfs.ReadDisk { return m.d }
 
 // A memoryFile is one that a Writer writes to.
 type memoryFile struct {
@@ -142,7 +177,10 @@ func (m memory) Append(name string, size int64) (holdfast.File, error) {
 		err = m.d.Sync(dir)
 	}
 	if s, _ := m.d.StatFD(fd); err == nil && s.Size != size {
-		err = errors.Join(m.d.Truncate(fd, size), m.d.Sync(fd))
+		err = m.d.Truncate(fd, size)
+	}
+	if err == nil {
+		err = m.d.Sync(fd)
 	}
 	if err = errors.Join(err, m.d.Close(dir)); err != nil {
 		return nil, err
@@ -189,8 +227,15 @@ func (d *Recorder) add(e Entry) {
 
 // number is a file's or a directory's in the log.
 func (d *Recorder) number(s sys.Stat) uint64 {
+	const new = 1 << 40 // behind the numbers of all that an earlier run had
+	if n, ok := d.known[s.Inode]; ok {
+		return n
+	}
+	if d.known != nil {
+		s.Inode += new
+	}
 	if s.Mode&vfs.KindMask != vfs.KindRegular {
-		if top, err := d.Calls.StatPath(nameOf(memoryDir)); err == nil && top.Inode == s.Inode {
+		if top, err := d.Calls.StatPath(nameOf(memoryDir)); err == nil && (top.Inode == s.Inode || d.known != nil && top.Inode+new == s.Inode) {
 			return Root
 		}
 		return s.Inode | DirBit
@@ -266,6 +311,68 @@ func (d *Recorder) Write(fd int, p []byte) (int, error) {
 		o.offset += int64(n)
 	}
 	return n, err
+}
+
+// WriteAt writes all that it is given, or fails.
+func (d *Recorder) WriteAt(fd int, p []byte, at int64) (int, error) {
+	d.wait()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n, err := d.Calls.WriteAt(fd, p, at)
+	d.wrote(fd, p[:n], at)
+	return n, err
+}
+
+func (d *Recorder) wrote(fd int, p []byte, at int64) {
+	if o := d.open[fd]; o != nil && len(p) > 0 {
+		d.add(Entry{Op: Write, File: o.file, Offset: at, Data: bytes.Clone(p)})
+	}
+}
+
+// WriteAtDurably is of a system that can, in every second run.
+func (d *Recorder) WriteAtDurably(fd int, p []byte, at int64) (int, error) {
+	if d.log.Seed%2 == 1 {
+		return 0, errors.ErrUnsupported
+	}
+	d.wait()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n, err := d.Faults.WriteAtDurably(fd, p, at)
+	d.wrote(fd, p[:n], at)
+	if o := d.open[fd]; o != nil && err != nil {
+		d.add(Entry{Op: Lose, File: o.file, UpTo: d.log.Len()})
+	} else if o != nil {
+		d.add(Entry{Op: Flush, File: o.file, Offset: at, Length: int64(n), UpTo: d.log.Len()})
+	}
+	return n, err
+}
+
+func (d *Recorder) ReadAt(fd int, p []byte, at int64) (int, error) { return d.Faults.ReadAt(fd, p, at) }
+
+func (d *Recorder) OpenSource(dir int, name sys.Name) (int, error) {
+	return d.OpenFile(dir, name, os.O_RDONLY|sys.NoFollow, 0)
+}
+
+func (d *Recorder) StatFile(fd int) (s sys.FileStat, err error) {
+	s.Stat, err = d.StatFD(fd)
+	return s, err
+}
+
+func (d *Recorder) StatDir(int) (sys.DirStat, error) { return sys.DirStat{}, errors.ErrUnsupported }
+
+func (d *Recorder) Mkdir(p sys.Name, perm uint32) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	err := d.Calls.Mkdir(p, perm)
+	if err != nil {
+		return err
+	}
+	s, err := d.Calls.StatPath(p)
+	above, aboveErr := d.Calls.StatPath(nameOf(path.Dir(p.String())))
+	if err == nil && aboveErr == nil {
+		d.add(Entry{Op: Name, Edits: []Edit{{d.number(above), path.Base(p.String()), d.number(s)}}})
+	}
+	return nil
 }
 
 func (d *Recorder) Truncate(fd int, size int64) error {

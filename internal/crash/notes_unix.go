@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -115,14 +116,18 @@ func (s *SharedNotes) Close() error { return errors.Join(unix.Munmap(s.data), s.
 // Child is the process that is killed. It runs one of these workloads in a directory, and keeps its notes in
 // memory that it shares with its parent: see [SharedNotes.Give].
 func Child(args []string, workloads []*Workload) error {
-	if len(args) != 5 {
-		return fmt.Errorf("%d arguments, and a child takes 5", len(args))
+	if len(args) == 5 {
+		args = append(slices.Clip(args), "0")
+	}
+	if len(args) != 6 {
+		return fmt.Errorf("%d arguments, and a child takes 5 or 6", len(args))
 	}
 	w := Find(workloads, args[0])
 	p, err := holdfast.ParsePolicy(args[1])
 	seed, seedErr := strconv.ParseUint(args[3], 10, 64)
 	number, numberErr := strconv.Atoi(args[4])
-	if err := errors.Join(err, seedErr, numberErr); err != nil {
+	process, processErr := strconv.Atoi(args[5])
+	if err := errors.Join(err, seedErr, numberErr, processErr); err != nil {
 		return err
 	}
 	if w == nil {
@@ -137,5 +142,5 @@ func Child(args []string, workloads []*Workload) error {
 		slow = 20 * time.Microsecond
 	}
 	pause := func(*rand.Rand) { time.Sleep(slow) }
-	return w.Run(&Run{System: real{args[2]}, Policy: p, Number: number, Seed: seed, Until: notes.ended, Pause: pause, Tell: notes.tell})
+	return w.Run(&Run{System: real{args[2]}, Policy: p, Number: number, Process: process, Seed: seed, Until: notes.ended, Pause: pause, Tell: notes.tell})
 }

@@ -151,7 +151,9 @@ func TestNothingOfAProgramIsLeft(t *testing.T) {
 		t.Skip("it needs setsid and /proc")
 	}
 	own := filepath.Join(t.TempDir(), "pids")
-	p := Program{Command: fmt.Sprintf(`env -i %[1]s sh -c '(sh -c "echo \$\$ >>%[2]s; sleep 1000; :" &)' & %[1]s sh -c 'echo $$ >>%[2]s; sleep 1000' & %[1]s sh -c 'echo $$ >>%[2]s; touch log; %[3]s'`, setsid, own, writes), Read: "touch log; cat log",
+	// The reader starts what leaves it too.
+	read := fmt.Sprintf(`env -i %s sh -c '(sh -c "echo \$\$ >>%[2]s; sleep 1000; :" &)'; touch log; cat log`, setsid, own)
+	p := Program{Command: fmt.Sprintf(`env -i %[1]s sh -c '(sh -c "echo \$\$ >>%[2]s; sleep 1000; :" &)' & %[1]s sh -c 'echo $$ >>%[2]s; sleep 1000' & %[1]s sh -c 'echo $$ >>%[2]s; touch log; %[3]s'`, setsid, own, writes), Read: read,
 		Dir: t.TempDir(), Time: 200 * time.Millisecond, Seed: 1}
 	if v, err := p.Prove(t.Context()); err != nil || v.Verdict != Held {
 		t.Errorf("%v, %+v", err, v)

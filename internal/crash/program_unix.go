@@ -278,9 +278,14 @@ func (x *proving) judgeBy(ctx context.Context, before *Checker) Judge {
 	}
 }
 
+// readPatience is how long a reader may take.
+const readPatience = time.Minute
+
 // Survey lets the reader of the program say what a directory has. With an error it is the reader's
-// earlier output, or nothing.
+// earlier output, or nothing. What the reader has started ends with it.
 func (p Program) Survey(ctx context.Context, dir string) (*Survivors, error) {
+	ctx, cancel := context.WithTimeout(ctx, readPatience)
+	defer cancel()
 	read := exec.CommandContext(ctx, "sh", "-c", p.Read)
 	read.Dir = dir
 	g, err := newGroup()
@@ -290,13 +295,23 @@ func (p Program) Survey(ctx context.Context, dir string) (*Survivors, error) {
 	defer g.end()
 	g.take(read)
 	read.WaitDelay = time.Second // for its children, which are killed with it
-	var told bytes.Buffer
-	read.Stderr = &told
-	text, err := read.Output()
+	var text, told bytes.Buffer
+	read.Stdout, read.Stderr = &text, &told
+	keeper, err := keep(g, read)
+	if err == nil {
+		err = keeper.Start(read)
+	}
+	if err == nil {
+		err = read.Wait()
+	}
+	_ = keeper.End() // all has ended, or could not be started
+	if late := context.Cause(ctx); late == context.DeadlineExceeded && err != nil {
+		err = fmt.Errorf("it had not ended after %v: %w", readPatience, err)
+	}
 	if err != nil {
 		return NewSurvivors(1), fmt.Errorf("--read: %w: %s", err, strings.TrimSpace(told.String()))
 	}
-	return readBack(string(text))
+	return readBack(text.String())
 }
 
 // Workload stands for the program in a [Cell].
@@ -417,11 +432,9 @@ func (x *proving) live(ctx context.Context, dir string, out *os.File, how life) 
 	}
 	defer g.end()
 	g.take(cmd)
-	var keeper *syscallfault.Keeper
-	if x.Start == nil { // a test's author starts the processes, and each of them would run TestMain once more
-		if keeper, err = syscallfault.Keep(cmd); err != nil {
-			return l, err
-		}
+	keeper, err := keep(g, cmd)
+	if err != nil {
+		return l, err
 	}
 	if how.start == nil {
 		how.start = keeper.Start
@@ -506,6 +519,13 @@ func (x *proving) live(ctx context.Context, dir string, out *os.File, how life) 
 		return l, fmt.Errorf("the program failed by itself, in a directory that no crash had met: %w: %s", l.exit, l.said)
 	}
 	return l, nil
+}
+
+// keep puts a keeper before a command of a group. The end of its context ends what has left the group too.
+func keep(g *group, cmd *exec.Cmd) (*syscallfault.Keeper, error) {
+	keeper, err := syscallfault.Keep(cmd)
+	cmd.Cancel = func() error { return errors.Join(g.kill(), keeper.End()) }
+	return keeper, err
 }
 
 // acknowledges reports whether a line from an offset on is an acknowledgement.

@@ -38,7 +38,9 @@ func (s real) Append(name string, size int64) (holdfast.File, error) {
 	return f, nil
 }
 
-func (s real) Disk() vfs.Disk { return nil }
+func (s real) Disk() vfs.ReadDisk { return nil }
+
+func (s real) Files(name string) (map[string][]byte, error) { return Files(s.Path(name)) }
 
 func (s real) WriteFile(name string, data []byte, sync bool) error {
 	f, err := os.OpenFile(s.Path(name), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)

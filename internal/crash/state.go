@@ -32,7 +32,8 @@ type disk struct {
 	byPath   []*named
 	targets  []Target
 	paths    map[string][]uint32
-	strange  int // names on the disk that are no target's nor a directory's
+	strange  int  // names on the disk that are no target's nor a directory's
+	moved    bool // names changed on the disk since byPath and strange were looked up
 	scratch  map[Edit]uint64
 	flat     []byte
 }
@@ -199,10 +200,7 @@ func (d *disk) rename(edits []Edit) {
 	for _, x := range edits {
 		set(d.names, x)
 	}
-	for _, p := range d.byPath {
-		p.file = lookUp(p.name, func(x Edit) uint64 { return d.names[x] })
-	}
-	d.strange = strangers(d.names)
+	d.moved = true
 }
 
 func set(names map[Edit]uint64, x Edit) {
@@ -257,6 +255,13 @@ func (d *disk) survivors(s *State, to *Survivors) {
 	clear(to.Disorder)
 	clear(to.Half)
 	to.TornTails, to.TornBytes = 0, 0
+	if d.moved {
+		d.moved = false
+		for _, p := range d.byPath {
+			p.file = lookUp(p.name, func(x Edit) uint64 { return d.names[x] })
+		}
+		d.strange = strangers(d.names)
+	}
 	file := func(p *named) uint64 { return p.file }
 	to.Temporaries = d.strange
 	if d.naming > 0 {

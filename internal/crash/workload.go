@@ -28,24 +28,31 @@ type Workload struct {
 	// Parts reports whether a call that fails may leave a part of a record, behind which other goroutines write. A reader of
 	// records in a row does not find those: then no write fails behind a short one.
 	Parts func(holdfast.Policy) bool
-	// Attacked says that it is for level hostile, and for no other. InMemory says the same for level memory.
-	Attacked, InMemory bool
+	// Attacked says that it is for level hostile, and for no other. InMemory says the same for level memory. Reopens says that it is not
+	// for level hostile: what it has written in one directory it looks for in another.
+	Attacked, InMemory, Reopens bool
 	// Mounted are paths at which files of another file system are mounted, at level memory. They are there from the start.
 	Mounted []string
 	// Dirs are directories that are there from the start, at level memory. Elsewhere the workload makes them.
 	Dirs []string
 	// Survey says what is in the directory of the targets, where their files are no targets' records.
 	Survey func(dir string) (*Survivors, error)
+	// Scan is Survey of a state of a disk in memory.
+	Scan func(Tree) (*Survivors, error)
 	// Cleans says that no temporary is left when a run has ended in order.
 	Cleans bool
 	// Tidy says that none is left by a run that was not killed, though its calls failed.
 	Tidy bool
+	// Processes is how many of its processes write in the directory at a time, at level kill, which alone runs more than one.
+	Processes int
 	// Slow is how long a real run pauses between its steps, where it soon has no more to do.
 	Slow time.Duration
 	// Policies are the policies it is run under; nil is every one, and without a choice the generated cases' policies.
 	Policies []holdfast.Policy
 	// Also is a policy that it is run under in each run where none was chosen, beside the generated cases' policies.
 	Also []holdfast.Policy
+	// Periods are the same at level memory alone, in fake time.
+	Periods []holdfast.Policy
 	// Shape is its records' shape: it is run under the policies that the generated cases have for it. "" is under all of them.
 	Shape policies.Shape
 	// Whole says that it writes whole files, which wait in no memory: of the policies that sync alike one is enough.
@@ -67,13 +74,15 @@ func (w *Workload) lossOf(p holdfast.Policy) holdfast.Loss {
 type System interface {
 	// ReadFile returns nil and no error if there is no such file.
 	ReadFile(path string) ([]byte, error)
-	// Append opens a file to append to, cut to a size. The cut and the name are durable: what is
+	// Append opens a file to append to, cut to a size. What is left of it and the name are durable: what is
 	// written behind an end that a crash takes back is not behind it.
 	Append(path string, size int64) (holdfast.File, error)
 	// Path is a path for other calls: of the operating system, or of Disk.
 	Path(path string) string
+	// Files returns the bytes of the files of a directory by their names, without directories below.
+	Files(dir string) (map[string][]byte, error)
 	// Disk returns the disk in memory, or nil where the files are real.
-	Disk() vfs.Disk
+	Disk() vfs.ReadDisk
 	// WriteFile makes a new file, and syncs it if sync says so.
 	WriteFile(path string, data []byte, sync bool) error
 	Rename(from, to string) error
@@ -86,7 +95,9 @@ type Run struct {
 	System
 	Policy  holdfast.Policy
 	Number  int // 0 is the first, 1 goes on after a crash
+	Process int // of those that run at a time
 	Seed    uint64
+	Fake    bool               // in fake time
 	Records int                // each writer stops after this number, if more than 0
 	Until   func() bool        // the run goes on while it is false
 	Pause   func(r *rand.Rand) // between records

@@ -22,6 +22,9 @@ type Disk struct {
 	Root  string // an absolute path without links
 	Folds bool   // names that differ in case are one, spelled as the first was
 
+	KeepsModes   bool // Chmod succeeds, and changes nothing, as on NTFS
+	FollowsLinks bool // the calls on a symbolic link itself find nothing, as on sshfs
+
 	// Refuses has the error of each call that is refused below Root, by the method's name; one for
 	// names in a directory has its plain name. SyncDir is Sync of a directory.
 	Refuses map[string]error
@@ -80,6 +83,12 @@ func (d *Disk) as(dir int, name sys.Name) sys.Name {
 		}
 	}
 	return name
+}
+
+// follows reports whether a call on a name is one on a link.
+func (d *Disk) follows(dir int, name sys.Name) bool {
+	is, err := d.Stat(dir, name)
+	return d.FollowsLinks && d.below(dir) && err == nil && is.Mode&syscall.S_IFMT == syscall.S_IFLNK
 }
 
 // The calls that take a name.
@@ -143,12 +152,18 @@ func (d *Disk) ChownIn(dir int, name sys.Name, uid, gid uint32) error {
 	if err := d.refuses(dir, "Chown"); err != nil {
 		return err
 	}
+	if d.follows(dir, name) {
+		return syscall.ENOENT
+	}
 	return d.Disk.ChownIn(dir, d.as(dir, name), uid, gid)
 }
 
 func (d *Disk) SetTimesIn(dir int, name sys.Name, accessed, modified time.Time) error {
 	if err := d.refuses(dir, "SetTimes"); err != nil {
 		return err
+	}
+	if d.follows(dir, name) {
+		return syscall.ENOENT
 	}
 	return d.Disk.SetTimesIn(dir, d.as(dir, name), accessed, modified)
 }
@@ -172,6 +187,9 @@ func (d *Disk) AttributeIn(dir int, name sys.Name, attribute string) ([]byte, er
 func (d *Disk) Chmod(fd int, perm uint32) error {
 	if err := d.refuses(fd, "Chmod"); err != nil {
 		return err
+	}
+	if d.KeepsModes && d.below(fd) {
+		return nil
 	}
 	return d.Disk.Chmod(fd, perm)
 }

@@ -213,6 +213,36 @@ func (Disk) SetAttributeIn(dir int, name Name, attribute string, value []byte) e
 	return withoutProc(unix.Lsetxattr(procPath(dir, name), attribute, value, 0))
 }
 
+// MakeLike makes a device, a pipe or a socket as the one of another name is, for the owner alone.
+func (Disk) MakeLike(fromDir int, from Name, toDir int, to Name) error {
+	var s unix.Statx_t
+	if err := statx(fromDir, from, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_TYPE, &s); err != nil {
+		return err
+	}
+	kind := uint32(s.Mode) & unix.S_IFMT
+	switch kind {
+	case unix.S_IFIFO, unix.S_IFSOCK, unix.S_IFCHR, unix.S_IFBLK:
+	default:
+		return unix.ESTALE // the name is another file's by now
+	}
+	return unix.Mknodat(toDir, to.String(), kind|0o600, int(unix.Mkdev(s.Rdev_major, s.Rdev_minor)))
+}
+
+// ChmodIn sets the permissions of a name in a directory, and follows no symbolic link.
+func (Disk) ChmodIn(dir int, name Name, perm uint32) error {
+	err := unix.Fchmodat(dir, name.String(), perm, unix.AT_SYMLINK_NOFOLLOW)
+	if !errors.Is(err, unix.EOPNOTSUPP) {
+		return err
+	}
+	// Before Linux 6.6 it takes a descriptor, which opens nothing of a device.
+	fd, err := unix.Openat(dir, name.String(), unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return withoutProc(unix.Chmod("/proc/self/fd/"+strconv.Itoa(fd), perm))
+}
+
 func timespecs(accessed, modified time.Time) (times [2]unix.Timespec, err error) {
 	if times[0], err = unix.TimeToTimespec(accessed); err == nil {
 		times[1], err = unix.TimeToTimespec(modified)

@@ -10,28 +10,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hiding holds, for each device, whether its file system may rename a removed file that is open: one
-// fstatfs for each device, and not for each sync. (A number that the kernel gives to another file
-// system later has the first one's answer.)
+// hiding holds, for each mount, whether its file system may rename a removed file that is open: one
+// fstatfs for each mount, and not for each sync. The number of a device is no key: it is given to the
+// next file system that is mounted.
 var hiding sync.Map // of bool, by uint64
 
 // isHidden reports whether an open file with one name was removed on a file system that keeps such a
 // file under a hidden name: NFS, and servers of FUSE such as ntfs-3g. It knows that by the kernel's
-// name of the file, so a file that only the server removes is not noticed.
-func isHidden(fd int, device uint64) bool {
-	hides, known := hiding.Load(device)
+// name of the file, so a file that only the server removes is not noticed. The mount's number is one
+// that no other ever gets, or 0.
+func isHidden(fd int, mount uint64) bool {
+	hides, known := hiding.Load(mount)
 	if !known {
 		var s unix.Statfs_t
 		if unix.Fstatfs(fd, &s) != nil {
 			return false
 		}
-		switch uint32(s.Type) {
-		case unix.FUSE_SUPER_MAGIC, unix.NFS_SUPER_MAGIC:
-			hides = true
-		default:
-			hides = false
+		kind := uint32(s.Type)
+		hides = kind == unix.FUSE_SUPER_MAGIC || kind == unix.NFS_SUPER_MAGIC
+		if mount != 0 {
+			hiding.Store(mount, hides)
 		}
-		hiding.Store(device, hides)
 	}
 	if !hides.(bool) {
 		return false

@@ -34,12 +34,12 @@ func TestARemovedFileThatIsHiddenHasNoName(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		was, known := hiding.Swap(statDevice(t, f), hides)
+		was, known := hiding.Swap(mountOf(t, f), hides)
 		defer func() {
 			if known {
-				hiding.Store(statDevice(t, f), was)
+				hiding.Store(mountOf(t, f), was)
 			} else {
-				hiding.Delete(statDevice(t, f))
+				hiding.Delete(mountOf(t, f))
 			}
 		}()
 		if is, err := (Disk{}).StatFD(int(f.Fd())); err != nil || is.Links != want {
@@ -53,11 +53,35 @@ func TestARemovedFileThatIsHiddenHasNoName(t *testing.T) {
 	check(".nfs000000000a", true, false, 0)
 }
 
-func statDevice(t *testing.T, f *os.File) uint64 {
+// mountOf returns the number of a file's mount, which no other ever gets.
+func mountOf(t *testing.T, f *os.File) uint64 {
 	t.Helper()
-	is, err := stat(int(f.Fd()), "", unix.AT_EMPTY_PATH)
+	var s unix.Statx_t
+	if err := unix.Statx(int(f.Fd()), "", unix.AT_EMPTY_PATH, unix.STATX_MNT_ID_UNIQUE, &s); err != nil || s.Mask&unix.STATX_MNT_ID_UNIQUE == 0 {
+		t.Skipf("before Linux 6.8 a mount's number is given again: %v", err)
+	}
+	return s.Mnt_id
+}
+
+// TestWhatHidesIsAskedOfEachMount: the number of a mounted device is the next one's too.
+func TestWhatHidesIsAskedOfEachMount(t *testing.T) {
+	dir := t.TempDir()
+	f, err := os.Create(filepath.Join(dir, "file"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return is.Device
+	defer f.Close()
+	was, known := hiding.Swap(uint64(0), true)
+	if known {
+		t.Errorf("of a mount without a number it was noted that it hides: %v", was)
+	}
+	defer hiding.Delete(uint64(0))
+	mount := mountOf(t, f)
+	hiding.Delete(mount)
+	if _, err := (Disk{}).StatFD(int(f.Fd())); err != nil {
+		t.Fatal(err)
+	}
+	if hides, known := hiding.Load(mount); !known || hides.(bool) {
+		t.Errorf("noted: %v, hides: %v", known, hides)
+	}
 }

@@ -93,9 +93,11 @@ type Syncer interface {
 }
 
 // A Locker locks a file against other programs until it is closed. It fails if another program has
-// it locked. LockShared takes a shared lock. Unlock releases either.
+// it locked. LockShared takes a shared lock. Unlock releases either. LockWait is Lock that waits
+// for the other program, without a limit.
 type Locker interface {
 	Lock(fd int) error
+	LockWait(fd int) error
 	LockShared(fd int) error
 	Unlock(fd int) error
 }
@@ -126,3 +128,12 @@ type Tree interface {
 // NewSet makes a files.Set on any Disk. It is a func(Disk, files.Options) *files.Set, set by
 // package files for the package that crashes Sets; users of the library can't see it.
 var NewSet any
+
+// OpenLog, ScanLog and OpenRotated are the same for [wal.Open], [wal.Scan] and [rotate.Open], on a [ReadDisk].
+var OpenLog, ScanLog, OpenRotated any
+
+// A ReadDisk has the calls of a log.
+type ReadDisk interface {
+	Disk
+	Source
+}

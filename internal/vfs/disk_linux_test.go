@@ -7,6 +7,7 @@ var _ interface {
 	FileSystems
 	Attributes
 	LinkAttributes
+	Specials
 	Cloner
 	Mover
 	Holes

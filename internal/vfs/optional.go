@@ -78,6 +78,13 @@ type LinkAttributes interface {
 	SetAttributeIn(dir int, name sys.Name, attribute string, value []byte) error
 }
 
+// Specials has the calls on a device, a pipe or a socket in a directory, which are not opened.
+type Specials interface {
+	// MakeLike makes one of the other's kind. No other user may use it before ChmodIn.
+	MakeLike(fromDir int, from sys.Name, toDir int, to sys.Name) error
+	ChmodIn(dir int, name sys.Name, perm uint32) error
+}
+
 // AttributesOf returns a disk's calls on extended attributes. For a disk without them they return
 // errors.ErrUnsupported, as for a file system without attributes.
 func AttributesOf(d Disk) Attributes {

@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/advise"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/figure"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/stat"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/sweep"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/trial"
@@ -300,7 +301,8 @@ func (c *consultation) choice() (study.Choice, error) {
 		policies = slices.DeleteFunc(slices.Clone(c.program.Policies), func(p holdfast.Policy) bool { return !c.need.Covers(p) })
 	}
 	choice := study.Choice{
-		Preset: study.Default(), Budget: c.budget, Seed: c.seed, Policies: policies,
+		Preset: study.Default(), Width: stat.Band, // the need decides, and not which policy is the faster one
+		Budget: c.budget, Seed: c.seed, Policies: policies,
 		Records: []holdfast.Size{holdfast.Size(l.RecordBytes)}, Writers: []int{l.Writers},
 		Setting: study.Setting{Rate: c.need.Records(l.RecordBytes)}, Quantile: c.need.Rarest(),
 	}

@@ -21,8 +21,8 @@ import (
 // all others are decided by the earlier run.
 func withEarlier() map[string][]string {
 	return map[string][]string{
-		"from":   {"from", "dir", "output", "allow-tmpfs", "dry-run", "export", "all", "plot", "emit-fio", "baseline", "save-baseline", "baseline-dir", "threshold"},
-		"resume": {"resume", "allow-tmpfs", "dry-run", "export", "all", "plot", "emit-fio", "baseline", "save-baseline", "baseline-dir", "threshold"},
+		"from":   {"from", "dir", "output", "allow-tmpfs", "host", "dry-run", "export", "all", "plot", "emit-fio", "baseline", "save-baseline", "baseline-dir", "threshold"},
+		"resume": {"resume", "allow-tmpfs", "host", "dry-run", "export", "all", "plot", "emit-fio", "baseline", "save-baseline", "baseline-dir", "threshold"},
 	}
 }
 

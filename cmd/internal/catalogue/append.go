@@ -20,7 +20,7 @@ func appends(name, about string, descriptors int, mounted ...string) *crash.Work
 	const writers = 3
 	options := func(p holdfast.Policy) files.Options { return files.Options{Policy: p, Handles: descriptors} }
 	return &crash.Workload{Name: name, About: about, InMemory: len(mounted) > 0, Mounted: mounted,
-		Cleans: true, Targets: func(holdfast.Policy) (all []crash.Target) {
+		Cleans: true, Periods: periods, Targets: func(holdfast.Policy) (all []crash.Target) {
 			for id := range writers * appendPaths {
 				all = append(all, crash.Target{ID: uint32(id), Path: fmt.Sprintf("a%d", id%appendPaths)})
 			}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -83,8 +85,23 @@ func inPieces(p *files.Pending, data []byte) error {
 	return p.Commit(context.Background())
 }
 
+func exists(path string) error { _, err := os.Stat(path); return err }
+
+// added writes a file, and adds it to a batch.
+func added(b *files.Batch, path string, data []byte) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = b.Add(f)
+	}
+	return errors.Join(err, f.Close())
+}
+
 func pendingFiles() *crash.Workload {
-	return replacing("pending", "files.Pending, written in any order", func(r *crash.Run, set *files.Set, _ *rand.Rand, ids []uint32, record func(uint32) []byte) error {
+	w := replacing("pending", "files.Pending, written in any order", func(r *crash.Run, set *files.Set, _ *rand.Rand, ids []uint32, record func(uint32) []byte) error {
 		for _, id := range ids {
 			p, err := set.Pending(r.Path(batchPath(id)))
 			if err != nil {
@@ -96,15 +113,22 @@ func pendingFiles() *crash.Workload {
 		}
 		return nil
 	})
+	w.Files = false
+	return w
 }
 
 func batches() *crash.Workload {
-	return replacing("batch", "files.Begin: Write, Create and Rename of up to 8 files over 3 directories, then Commit", func(r *crash.Run, set *files.Set, random *rand.Rand, ids []uint32, record func(uint32) []byte) error {
+	return replacing("batch", "files.Begin: Write, Create, Add and Rename of up to 8 files over 3 directories, then Commit", func(r *crash.Run, set *files.Set, random *rand.Rand, ids []uint32, record func(uint32) []byte) error {
 		b := set.Begin()
 		for _, id := range ids {
 			path := r.Path(batchPath(id))
 			var err error
-			switch random.IntN(3) {
+			other := r.Path(batchPath(id+1)) + ".new" // by way of another directory
+			how := random.IntN(4)
+			if exists(filepath.Dir(path)) != nil || exists(filepath.Dir(other)) != nil {
+				how = random.IntN(2) // the Set makes directories
+			}
+			switch how {
 			case 0:
 				err = b.Write(path, record(id))
 			case 1:
@@ -112,8 +136,11 @@ func batches() *crash.Workload {
 				if p, err = b.Create(path); err == nil {
 					err = inPieces(p, record(id))
 				}
-			default: // by way of another directory
-				other := r.Path(batchPath(id+1)) + ".new"
+			case 2: // a file that the program has written
+				if err = added(b, other, record(id)); err == nil {
+					err = b.Rename(other, path)
+				}
+			default:
 				if err = b.Write(other, record(id)); err == nil {
 					err = b.Rename(other, path)
 				}

@@ -7,6 +7,7 @@ package catalogue
 import (
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/filecopy"
@@ -29,10 +30,13 @@ var workloads = sync.OnceValue(func() []*crash.Workload {
 			copying("copy-atomic", "filecopy.File, atomic", 1, 300<<10, filecopy.Options{Atomic: true}),
 			copying("copy-tree", "filecopy.All of 6 files", 6, 60<<10, filecopy.Options{}),
 			copying("copy-resume", "filecopy.File of 8 MiB, resumed after a kill", 1, 8<<20, filecopy.Options{Resume: true, Method: filecopy.ReadWrite}),
+			copyDirs(),
 			pendingFiles(),
+			inProcesses(),
 			replaceEach(),
 			appendReplaced(),
 			rotated(),
+			closedLog(),
 			walLog(),
 			whole("whole-create", files.Create, false),
 			whole("whole-create-dirs", files.Create, true),
@@ -40,6 +44,7 @@ var workloads = sync.OnceValue(func() []*crash.Workload {
 			whole("whole-append", files.Append, false),
 			whole("whole-replace", files.Replace, false),
 			many(),
+			thousands(),
 			writing("writer", "three goroutines, one Writer: Write, Flush, Sync", policies.Small),
 			writing("writer-large", "the same with Writes that bypass memory", policies.Large),
 			writing("writer-mixed", "the same with Writes that do and Writes that don't", policies.Mixed),
@@ -64,6 +69,9 @@ func Find(name string) *crash.Workload { return crash.Find(workloads(), name) }
 func onlyAcknowledged(holdfast.Policy) holdfast.Loss {
 	return holdfast.Loss{Power: holdfast.Bound{Bytes: holdfast.Unlimited, Time: holdfast.Unlimited}}
 }
+
+// periods are policies of a flush and a sync by time, for fake time.
+var periods = []holdfast.Policy{{Buffer: 4 * holdfast.KiB, FlushEvery: 100 * time.Millisecond, Sync: holdfast.SyncEvery(time.Second)}}
 
 // newSet returns files under options, where the run writes.
 func newSet(r *crash.Run, o files.Options) (*files.Set, error) {

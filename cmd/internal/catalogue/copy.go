@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -111,4 +112,67 @@ func copies(r *crash.Run, count, size int, o filecopy.Options) error {
 		}
 	}
 	return nil
+}
+
+// copyDirs copies directories with a directory in each, each to a new place.
+func copyDirs() *crash.Workload {
+	const trees, each = 12, 2
+	in := func(top string, id uint32) string { return fmt.Sprintf("%s/t%d/s/c%d", top, id/each, id) }
+	return &crash.Workload{Name: "copy-dirs", About: "filecopy.All of directories, to new ones", Files: true, Slow: 2 * time.Millisecond,
+		Policies: []holdfast.Policy{holdfast.Unbuffered(), holdfast.Durable(), holdfast.EachDurable()},
+		Targets: func(holdfast.Policy) (all []crash.Target) {
+			for id := range uint32(trees * each) {
+				all = append(all, crash.Target{ID: id, Path: in("to", id), Object: true, Whole: true, Part: true})
+			}
+			return all
+		},
+		Loss: onlyAcknowledged,
+		Run: func(r *crash.Run) error {
+			if err := errors.Join(os.MkdirAll(r.Path("to"), 0o777), r.SyncDir()); err != nil {
+				return err
+			}
+			n := uint64(r.Number+1) << 32
+			for tree := range uint32(trees) {
+				if !r.More(0) {
+					return nil
+				}
+				there := true
+				for id := tree * each; id < (tree+1)*each; id++ {
+					data, err := r.ReadFile(in("to", id))
+					if err != nil {
+						return err
+					}
+					_, ok := crash.ReadRecord(data)
+					there = there && ok
+					if err := os.MkdirAll(filepath.Dir(r.Path(in("from", id))), 0o777); err != nil {
+						return err
+					}
+					record := crash.Record{ID: id, N: n, At: time.Now().UnixNano(), Size: 3000}.Append(nil)
+					if err := os.WriteFile(r.Path(in("from", id)), record, 0o666); err != nil {
+						return err
+					}
+				}
+				if there {
+					continue
+				}
+				for id := tree * each; id < (tree+1)*each; id++ {
+					r.Note(crash.Begun, id, n)
+				}
+				name := fmt.Sprintf("t%d", tree)
+				pairs := map[string]string{r.Path("to/" + name): r.Path("from/" + name)}
+				if _, err := filecopy.All(context.Background(), maps.All(pairs), filecopy.Options{Policy: r.Policy}); err != nil {
+					return err
+				}
+				for id := tree * each; id < (tree+1)*each; id++ {
+					r.Note(crash.Accepted, id, n)
+					if r.Policy.Sync.Mode != holdfast.SyncNever {
+						r.Note(crash.Durable, id, n)
+					}
+				}
+				if r.Pause != nil {
+					r.Pause(nil)
+				}
+			}
+			return nil
+		}}
 }

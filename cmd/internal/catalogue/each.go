@@ -88,3 +88,54 @@ func appendReplaced() *crash.Workload {
 			return nil
 		}}
 }
+
+// inProcesses is several processes that replace and append to files of one directory, each its own. A process removes the temporaries
+// that killed ones have left, and no other's.
+func inProcesses() *crash.Workload {
+	const count = 3
+	return &crash.Workload{Name: "processes", About: "files.WriteFile, mode replace, and Append in 3 processes", Processes: count, Loss: onlyAcknowledged,
+		Policies: []holdfast.Policy{holdfast.Durable(), holdfast.Unbuffered()},
+		Targets: func(holdfast.Policy) (all []crash.Target) {
+			for id := range uint32(count) {
+				all = append(all, crash.Target{ID: id, Path: fmt.Sprint("o", id), Object: true, Whole: true})
+			}
+			for id := range uint32(count) {
+				all = append(all, crash.Target{ID: count + id, Path: fmt.Sprint("a", id)})
+			}
+			return all
+		},
+		Run: func(r *crash.Run) (err error) {
+			object := uint32(r.Process)
+			name := fmt.Sprint("a", object)
+			f, next, err := r.Open(name, count+object)
+			if err != nil {
+				return err
+			}
+			if err := f.Close(); err != nil {
+				return err
+			}
+			set, err := newSet(r, files.Options{Policy: r.Policy, Handles: 8})
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, set.Close()) }()
+			s := newStream(r, count+object, next[0])
+			for made := uint64(1); r.More(int(made)); made++ {
+				if s.rand.IntN(2) == 0 {
+					if err := set.Append(context.Background(), r.Path(name), s.record()); err != nil {
+						return err
+					}
+					s.accepted(r.Policy)
+					continue
+				}
+				n := uint64(r.Number+1)<<32 | made
+				r.Note(crash.Begun, object, n)
+				data := crash.Record{ID: object, N: n, At: time.Now().UnixNano(), Size: 600 + s.rand.IntN(6000)}.Append(nil)
+				if _, err := set.WriteFile(context.Background(), r.Path(fmt.Sprint("o", object)), data, files.Replace); err != nil {
+					return err
+				}
+				r.Note(crash.Accepted, object, n)
+			}
+			return nil
+		}}
+}

@@ -10,17 +10,19 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/crash"
+	"github.com/holdfast-go/holdfast/internal/vfs"
 	"github.com/holdfast-go/holdfast/rotate"
 )
 
 // rotated is several goroutines that write to one log. It rotates after a few records, and
 // compresses its backups.
 func rotated() *crash.Workload {
-	return &crash.Workload{Name: "rotate", About: "three goroutines, one rotate.File: small files, compressed backups", Files: true, Also: closeAlone,
-		Targets: logTargets, Run: onLog}
+	return &crash.Workload{Name: "rotate", About: "three goroutines, one rotate.File: small files, compressed backups", Periods: periods,
+		Targets: logTargets(logWriters), Run: onLog}
 }
 
 const (
@@ -28,21 +30,33 @@ const (
 	logWriters = 3
 )
 
-func logTargets(p holdfast.Policy) []crash.Target {
-	all := streamTargets(rotatedLog, logWriters)(p)
-	for i := range all {
-		all[i].Gather = gatherLog
+func logTargets(writers int) func(p holdfast.Policy) []crash.Target {
+	return func(p holdfast.Policy) []crash.Target {
+		all := streamTargets(rotatedLog, writers)(p)
+		for i := range all {
+			all[i].Gather = gatherLog
+		}
+		return all
 	}
-	return all
+}
+
+// openRotated opens the log, and says how many records of each writer are there.
+func openRotated(r *crash.Run, o rotate.Options) (f *rotate.File, before func(id uint32) uint64, err error) {
+	there, err := r.Files("")
+	if err != nil {
+		return nil, nil, err
+	}
+	_, before, _ = crash.Records(gatherLog(there))
+	if d := r.Disk(); d != nil {
+		f, err = vfs.OpenRotated.(func(vfs.ReadDisk, string, rotate.Options) (*rotate.File, error))(d, r.Path(rotatedLog), o)
+	} else {
+		f, err = rotate.Open(r.Path(rotatedLog), o)
+	}
+	return f, before, err
 }
 
 func onLog(r *crash.Run) error {
-	there, err := crash.Files(r.Path(""))
-	if err != nil {
-		return err
-	}
-	_, before, _ := crash.Records(gatherLog(there))
-	f, err := rotate.Open(r.Path(rotatedLog), rotate.Options{Policy: r.Policy, MaxSize: 700, Compress: true}) // more than a sector, or none is torn
+	f, before, err := openRotated(r, rotate.Options{Policy: r.Policy, MaxSize: 700, Compress: true}) // more than a sector, or none is torn
 	if err != nil {
 		return err
 	}
@@ -63,17 +77,15 @@ func onLog(r *crash.Run) error {
 		s := newStream(r, uint32(id), before(uint32(id)))
 		streams[id] = s
 		group.Go(func() {
-			for errs[id] == nil && r.More(s.made) {
-				s.buf = append(s.record(), '\n') // Open ends a torn record with it
-				if _, errs[id] = f.Write(s.buf); errs[id] != nil {
+			for errs[id] == nil && r.More(5*s.made) { // in memory each state unpacks all backups
+				if errs[id] = s.line(f); errs[id] != nil {
 					break
 				}
-				s.accepted(r.Policy)
 				if s.rand.IntN(16) == 0 { // a run under a fault has few records
 					errs[id] = durable(s)
 				}
 			}
-			if !never && r.Policy != closeAlone[0] { // a sync that no call waited for may have failed, or another goroutine's
+			if !never { // a sync that no call waited for may have failed, or another goroutine's
 				errs[id] = errors.Join(errs[id], durable(s))
 			}
 		})
@@ -85,6 +97,45 @@ func onLog(r *crash.Run) error {
 	}
 	noteAll(r, synced, streams)
 	return nil
+}
+
+// line writes a record as a line of a log.
+func (s *stream) line(f *rotate.File) error {
+	s.buf = append(s.record(), '\n') // Open ends a torn record with it
+	_, err := f.Write(s.buf)
+	if err == nil {
+		s.accepted(s.run.Policy)
+	}
+	return err
+}
+
+// closedLog opens a log again and again. Where no Write waits for a sync, only Close acknowledges its records.
+func closedLog() *crash.Workload {
+	return &crash.Workload{Name: "rotate-close", About: "a rotate.File, which is closed after some records",
+		Policies: []holdfast.Policy{holdfast.Periodic(time.Second), {Buffer: 4 * holdfast.KiB, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}, holdfast.Durable()},
+		Targets:  logTargets(1), Reopens: true,
+		Run: func(r *crash.Run) error {
+			random := r.Random(1)
+			for made := 0; r.More(made); {
+				size := []holdfast.Size{700, holdfast.MiB}[random.IntN(2)]
+				f, before, err := openRotated(r, rotate.Options{Policy: r.Policy, MaxSize: size})
+				if err != nil {
+					return err
+				}
+				s := newStream(r, 0, before(0))
+				for range 1 + random.IntN(6) {
+					made++
+					if err := s.line(f); err != nil {
+						return errors.Join(err, f.Close())
+					}
+				}
+				if err := f.Close(); err != nil {
+					return err
+				}
+				r.Note(crash.Durable, 0, s.next)
+			}
+			return nil
+		}}
 }
 
 // gatherLog returns the records of a log and its backups in some directories, the oldest first. Records

@@ -50,7 +50,7 @@ func TestALogIsReadWithItsBackups(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		found, err := crash.Survey(dir, logTargets(holdfast.Durable())[:2])
+		found, err := crash.Survey(dir, logTargets(logWriters)(holdfast.Durable())[:2])
 		if err != nil || !slices.Equal(found.N, c.want) || found.Disorder[0] != c.disorder {
 			t.Errorf("%s: %v records, in disorder %v, %v; want %v and %v", c.name, found.N, found.Disorder, err, c.want, c.disorder)
 		}

@@ -1,74 +1,131 @@
 package catalogue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
+	"path"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/crash"
+	"github.com/holdfast-go/holdfast/internal/crash/fault"
+	"github.com/holdfast-go/holdfast/internal/sys"
+	"github.com/holdfast-go/holdfast/internal/vfs"
 	"github.com/holdfast-go/holdfast/wal"
 )
+
+// walTargets is how many targets the records of a log are of.
+const walTargets = 4
 
 // walLog opens a log again and again, fills segments, and truncates both ends. Nobody else may
 // read its files. The versions of each target are records of the one log.
 func walLog() *crash.Workload {
-	const targets = 4
-	return &crash.Workload{Name: "wal", About: "wal.Log, reopened after every 8 records", Files: true, Also: closeAlone,
+	return &crash.Workload{Name: "wal", About: "wal.Log, reopened after every 8 records", Also: closeAlone, Periods: periods,
 		Targets: func(holdfast.Policy) (all []crash.Target) {
-			for id := range uint32(targets) {
+			for id := range uint32(walTargets) {
 				all = append(all, crash.Target{ID: id, Path: fmt.Sprintf("log/%d", id), Object: true, Whole: true, Synced: true})
 			}
 			return all
 		},
-		// The last versions that are whole, and behind older ones. None is there where no log was opened.
 		Survey: func(dir string) (*crash.Survivors, error) {
-			s := crash.NewSurvivors(targets)
 			entries, err := os.ReadDir(dir)
 			if errors.Is(err, fs.ErrNotExist) {
-				return s, nil
+				return crash.NewSurvivors(walTargets), nil
 			} else if err != nil {
-				return s, err
+				return nil, err
 			}
+			var names []string
 			for _, e := range entries {
-				if name := e.Name(); name != "lock" && name != "spare" && !strings.HasSuffix(name, ".wal") {
-					s.Temporaries++
-				}
+				names = append(names, e.Name())
 			}
-			if _, err := os.Lstat(filepath.Join(dir, "lock")); errors.Is(err, fs.ErrNotExist) {
-				return s, nil
-			}
-			_, err = wal.Scan(dir, func(r wal.Record, damage *wal.DamageError) bool {
-				record, ok := crash.ReadRecord(r.Data)
-				switch {
-				case damage != nil || !ok || record.Size != len(r.Data) || record.ID > targets:
-					s.Half[0] = true
-				case record.ID == targets: // only a crash, or a call that fails, may leave it: see useLog
-					s.Temporaries++
-				case record.N <= s.N[record.ID]:
-					s.Disorder[record.ID] = true
-				default:
-					s.N[record.ID] = record.N
-				}
-				return true
+			return surveyLog(names, func(each scanned) error {
+				_, err := wal.Scan(dir, each)
+				return err
 			})
-			return s, err
+		},
+		Scan: func(t crash.Tree) (*crash.Survivors, error) {
+			d := fault.NewDisk()
+			if err := d.MkdirAll("/log"); err != nil {
+				return nil, err
+			}
+			var names []string
+			for name, data := range t.Files {
+				if err := d.WriteFile("/"+name, data, 0o600); err != nil {
+					return nil, err
+				}
+				names = append(names, path.Base(name))
+			}
+			var why error
+			s, err := surveyLog(names, func(each scanned) error {
+				_, err := vfs.ScanLog.(func(vfs.ReadDisk, string, func(wal.Record, *wal.DamageError) bool) (wal.Recovery, error))(readDisk{d}, "/log", func(r wal.Record, damage *wal.DamageError) bool {
+					if damage != nil && why == nil {
+						why = damage
+					}
+					return each(r, damage)
+				})
+				return err
+			})
+			return s, cmp.Or(err, why)
 		},
 		Run: func(r *crash.Run) error {
-			for made := 0; r.More(made); {
+			const most = 3 // failures, behind each of which the log is opened again
+			var failed []error
+			for made := 0; r.More(3*made) && len(failed) < most; { // in memory each state is scanned
 				var err error
-				if made, err = useLog(r, made, targets); err != nil {
-					return err
+				if made, err = useLog(r, made, walTargets); err != nil {
+					failed = append(failed, err)
 				}
 			}
-			return nil
+			return errors.Join(failed...)
 		}}
 }
+
+// scanned is called with each record of a log.
+type scanned = func(wal.Record, *wal.DamageError) bool
+
+// surveyLog says what is in a log whose directory has these names: the last versions that are whole, and behind older ones. None is
+// there where no log was opened.
+func surveyLog(names []string, scan func(scanned) error) (*crash.Survivors, error) {
+	s := crash.NewSurvivors(walTargets)
+	for _, name := range names {
+		if name != "lock" && name != "spare" && !strings.HasSuffix(name, ".wal") {
+			s.Temporaries++
+		}
+	}
+	if !slices.Contains(names, "lock") {
+		return s, nil
+	}
+	err := scan(func(r wal.Record, damage *wal.DamageError) bool {
+		record, ok := crash.ReadRecord(r.Data)
+		switch {
+		case damage != nil || !ok || record.Size != len(r.Data) || record.ID > walTargets:
+			s.Half[0] = true
+		case record.ID == walTargets: // only a crash, or a call that fails, may leave it: see useLog
+			s.Temporaries++
+		case record.N <= s.N[record.ID]:
+			s.Disorder[record.ID] = true
+		default:
+			s.N[record.ID] = record.N
+		}
+		return true
+	})
+	return s, err
+}
+
+// readDisk is a disk in memory that a log may be read from.
+type readDisk struct{ *fault.Disk }
+
+func (d readDisk) OpenSource(dir int, name sys.Name) (int, error) {
+	return d.OpenFile(dir, name, os.O_RDONLY, 0)
+}
+func (readDisk) StatFile(int) (sys.FileStat, error) { return sys.FileStat{}, errors.ErrUnsupported }
+func (readDisk) StatDir(int) (sys.DirStat, error)   { return sys.DirStat{}, errors.ErrUnsupported }
 
 // closeAlone is a policy under which nothing is synced before Close.
 var closeAlone = []holdfast.Policy{holdfast.Periodic(time.Second)}
@@ -77,7 +134,14 @@ var closeAlone = []holdfast.Policy{holdfast.Periodic(time.Second)}
 func useLog(r *crash.Run, made, targets int) (_ int, err error) {
 	random := r.Random(uint32(made))
 	size := []holdfast.Size{8, 8, 8, 8, 8, 8, 64, 128}[random.IntN(8)] * holdfast.KiB // the head stays as it is, and the next ones have it
-	l, _, err := wal.Open(r.Path("log"), wal.Options{Policy: r.Policy, SegmentSize: size, Perm: 0o600})
+	o := wal.Options{Policy: r.Policy, SegmentSize: size, Perm: 0o600}
+	var l *wal.Log
+	var found wal.Recovery
+	if d := r.Disk(); d != nil {
+		l, found, err = vfs.OpenLog.(func(vfs.ReadDisk, string, wal.Options) (*wal.Log, wal.Recovery, error))(d, r.Path("log"), o)
+	} else {
+		l, found, err = wal.Open(r.Path("log"), o)
+	}
 	if err != nil {
 		return made, err
 	}
@@ -87,6 +151,14 @@ func useLog(r *crash.Run, made, targets int) (_ int, err error) {
 			closed()
 		}
 	}()
+	for x, err := range l.Records(found.First) { // Open has made them durable
+		if err != nil {
+			return made, err
+		}
+		if record, ok := crash.ReadRecord(x.Data); ok && record.ID < uint32(targets) {
+			r.Note(crash.Durable, record.ID, record.N)
+		}
+	}
 	for range 4 { // twice as many records; the second may be in the next segment, and Wait is for both
 		begun, last := made, uint64(0)
 		number := func(i int) (id uint32, n uint64) { return uint32(i % targets), uint64(r.Number+1)<<32 | uint64(i+1) }
@@ -103,6 +175,15 @@ func useLog(r *crash.Run, made, targets int) (_ int, err error) {
 				r.Note(crash.Accepted, id, n)
 				r.Note(crash.Durable, id, n)
 			}
+		}
+		if r.Pause != nil {
+			r.Pause(random)
+		}
+		if due := r.Policy.Due().Sync; !waits && r.Fake && due > 0 && random.IntN(2) == 0 { // the clock acknowledges them
+			if time.Sleep(due * 5 / 4); l.Err() == nil {
+				durable()
+			}
+			continue
 		}
 		if !waits { // then Close acknowledges them
 			before := closed

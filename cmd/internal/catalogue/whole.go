@@ -30,7 +30,7 @@ func whole(name string, mode files.Mode, dirs bool) *crash.Workload {
 	}
 	return &crash.Workload{
 		Name: name, About: fmt.Sprintf("files.WriteAll of %d files, mode %v", batch, mode), Mounted: mounted, Whole: true,
-		Slow: slow, Cleans: true, Files: dirs, // the disk in memory has one directory
+		Slow: slow, Cleans: true,
 		Targets: func(p holdfast.Policy) (targets []crash.Target) {
 			for id := range paths {
 				targets = append(targets, crash.Target{ID: uint32(id), Path: path(uint32(id)), Object: mode != files.Append,
@@ -39,16 +39,27 @@ func whole(name string, mode files.Mode, dirs bool) *crash.Workload {
 			return targets
 		},
 		Loss: onlyAcknowledged,
-		Run:  func(r *crash.Run) error { return writeWhole(r, mode, paths, func() int { return batch }, path) },
+		Run: func(r *crash.Run) error {
+			return writeWhole(r, mode, paths, func() (count, step int) { return batch, 1 }, path)
+		},
 	}
 }
 
 // many is WriteAll of batches of any size over many directories. A run may leave the temporaries of a crash: it removes the ones in
 // the directories that it writes in.
-func many() *crash.Workload {
-	const most, perDir = 96, 12
-	path := func(id uint32) string { return fmt.Sprintf("m%d/w%d", id/perDir, id) }
-	w := &crash.Workload{Name: "whole-many", About: fmt.Sprintf("files.WriteAll of 1 to %d files over 1 to %d directories, mode replace", most, most/perDir), Whole: true,
+func many() *crash.Workload { return manyOf("whole-many", 96, 8) }
+
+// thousands is the same with more than are synced one by one.
+func thousands() *crash.Workload {
+	w := manyOf("whole-thousands", 5000, 50)
+	w.InMemory, w.Policies = true, []holdfast.Policy{holdfast.Durable()}
+	return w
+}
+
+func manyOf(name string, most, dirs int) *crash.Workload {
+	perDir := most / dirs
+	path := func(id uint32) string { return fmt.Sprintf("m%d/w%d", int(id)/perDir, id) }
+	w := &crash.Workload{Name: name, About: fmt.Sprintf("files.WriteAll of 1 to %d files over 1 to %d directories, mode replace", most, dirs), Whole: true,
 		Loss: onlyAcknowledged,
 		Targets: func(p holdfast.Policy) (targets []crash.Target) {
 			for id := range uint32(most) {
@@ -58,20 +69,28 @@ func many() *crash.Workload {
 		},
 		Run: func(r *crash.Run) error {
 			random := r.Random(1 << 20)
-			return writeWhole(r, files.Replace, most, func() int { return int(math.Pow(most, random.Float64())) }, path)
+			return writeWhole(r, files.Replace, most, func() (count, step int) {
+				if count = int(math.Pow(float64(most), random.Float64())); count <= dirs && random.IntN(2) == 0 {
+					return count, perDir // each in a directory of its own
+				}
+				return count, 1
+			}, path)
 		}}
-	for dir := range most / perDir {
+	for dir := range dirs {
 		w.Dirs = append(w.Dirs, fmt.Sprint("m", dir))
 	}
 	return w
 }
 
-func writeWhole(r *crash.Run, mode files.Mode, paths int, batch func() int, path func(id uint32) string) (err error) {
+func writeWhole(r *crash.Run, mode files.Mode, paths int, batch func() (count, step int), path func(id uint32) string) (err error) {
 	set, err := newSet(r, files.Options{Policy: r.Policy, Handles: 8, Workers: 2, MkdirAll: mode == files.Create || paths > 40})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, set.Close()) }()
+	if err := r.SyncDir(); err != nil { // of directories that a killed run has made
+		return err
+	}
 	streams := make([]*stream, paths)
 	var absent []uint32 // which Create makes
 	for id := range paths {
@@ -98,12 +117,13 @@ func writeWhole(r *crash.Run, mode files.Mode, paths int, batch func() int, path
 			absent = append(absent, uint32(id))
 		}
 	}
-	for made := 0; r.More(30 * made); made++ {
+	each := max(30, paths/50) // records that a batch stands for
+	for made := 0; r.More(each * made); made++ {
 		var ids []uint32
-		count := batch()
-		first := streams[0].rand.IntN(paths - min(count, paths) + 1)
-		for id := range min(count, paths) {
-			ids = append(ids, uint32(first+id))
+		count, step := batch()
+		first := streams[0].rand.IntN(paths - step*(count-1))
+		for id := range count {
+			ids = append(ids, uint32(first+step*id))
 		}
 		if mode == files.Create {
 			ids = absent[:min(count, len(absent))]

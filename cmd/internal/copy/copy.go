@@ -84,8 +84,8 @@ that is a link is followed.
 
 An existing file is replaced when its copy is complete. After any failure, and after
 Ctrl-C, each file is the old one or the complete new one. Pipes, devices and sockets
-are not copied. Nothing is synced unless --policy says so; with atomic each file
-survives a power cut, old or new.`,
+are not copied unless --special says so. Nothing is synced unless --policy says so;
+with atomic each file survives a power cut, old or new.`,
 		Example: `  holdfast copy events.jsonl kept.jsonl --policy atomic --verify
   holdfast copy -a photos events.jsonl backup/ --policy sync=close --keep-going`,
 		Annotations: cli.Exits(map[int]string{cli.ExitNotMet: "a file was not copied"}),
@@ -103,10 +103,11 @@ survives a power cut, old or new.`,
 	f.BoolVarP(&c.verbose, "verbose", "v", false, "print a line for each file")
 	f.BoolVar(&c.quiet, "quiet", false, "print only failures: neither progress nor totals")
 	f.BoolVar(&c.json, "json", false, "print a JSON object for each file, and one for the totals")
+	f.Var(cli.Once("what", &c.options.Special, parseSpecial), "special", "what to do with pipes, sockets and devices in a directory: refuse (the\ndefault), skip, or keep, which makes new ones")
 	f.Var(cli.Once("method", &c.options.Method, parseCopyMethod), "method", "try only auto, reflink, copy_file_range, splice or readwrite")
 	f.Var(cli.Once("size", &c.buffer, parseCopyBuffer), "buffer", "read and write with a buffer of this size (default: depends on the file)")
 	f.Var(cli.Once("number", &c.options.Workers, cli.ParseBetween(1, 1024, "workers can't copy")), "workers", "copy this number of files at a time (default: the number of CPUs)")
-	cli.InGroup(f, "How", "method", "buffer", "workers", "best")
+	cli.InGroup(f, "How", "method", "buffer", "workers", "best", "special")
 	return cmd
 }
 
@@ -119,6 +120,18 @@ func parseCopyMethod(text string) (filecopy.Method, error) {
 		names = append(names, m.String())
 	}
 	return 0, fmt.Errorf("%q is not a copy method; use %s", text, strings.Join(names, ", "))
+}
+
+func parseSpecial(text string) (filecopy.Special, error) {
+	switch text {
+	case "refuse":
+		return filecopy.RefuseSpecial, nil
+	case "skip":
+		return filecopy.SkipSpecial, nil
+	case "keep":
+		return filecopy.KeepSpecial, nil
+	}
+	return 0, fmt.Errorf("%q is not a value of --special; use refuse, skip or keep", text)
 }
 
 // mostCopyBuffer is the largest buffer of a policy.
@@ -283,9 +296,9 @@ func (c *copying) failedHint(t filecopy.Totals, err error) string {
 	case errors.Is(err, filecopy.ErrLeftover):
 		return leftHint
 	case t.Failed == 0: // only pipes and the like were refused
-		return "the others are copied"
-	case hint == advice && c.options.Resume:
-		return "no half file is left; " + strings.ReplaceAll(hint, "leave Resume out", "leave --resume out")
+		return "the others are copied; --special=skip leaves these out, and --special=keep makes new ones"
+	case hint == advice && c.options.Resume: // it may be about what another copy has left
+		return strings.ReplaceAll(hint, "leave Resume out", "leave --resume out")
 	case hint != "":
 		return "no half file is left; " + hint
 	case c.single:

@@ -249,6 +249,7 @@ func (s *copyShow) print(t filecopy.Totals, err error) error {
 		Links     int            `json:"links"`
 		Refused   int            `json:"refused"`
 		Failed    int            `json:"failed"`
+		Skipped   int            `json:"skipped"`
 		Size      int64          `json:"size_bytes"`
 		Copied    int64          `json:"copied_bytes"`
 		Holes     int64          `json:"hole_bytes"`
@@ -259,7 +260,7 @@ func (s *copyShow) print(t filecopy.Totals, err error) error {
 		Durable   bool           `json:"durable"`
 		NoJournal int            `json:"no_journal"`
 		Elapsed   time.Duration  `json:"elapsed_ns"`
-	}{"copy_totals", end, t.Files, t.Dirs, t.Links, t.Refused, t.Failed, t.Size, t.Copied, s.holes, t.Changed, t.NotKept, methods, s.policy.String(), s.undurable == 0, t.NoJournal, t.Elapsed}))
+	}{"copy_totals", end, t.Files, t.Dirs, t.Links, t.Refused, t.Failed, t.Skipped, t.Size, t.Copied, s.holes, t.Changed, t.NotKept, methods, s.policy.String(), s.undurable == 0, t.NoJournal, t.Elapsed}))
 	return s.broken
 }
 
@@ -294,6 +295,9 @@ func (s *copyShow) totalsText(t filecopy.Totals) string {
 	}
 	if t.NotKept > 0 {
 		fmt.Fprintf(&b, "not kept: properties of %s, first %s; the file system or its mount does not permit them\n", cli.CountText(int64(t.NotKept), "name"), notKeptText(s.notKept))
+	}
+	if t.Skipped > 0 {
+		fmt.Fprintf(&b, "left out: %s: pipes, sockets and devices\n", cli.CountText(int64(t.Skipped), "name"))
 	}
 	if t.Failed+t.Refused > 0 {
 		fmt.Fprintf(&b, "not copied: %d failed, %d refused\n", t.Failed, t.Refused)

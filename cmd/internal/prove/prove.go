@@ -362,7 +362,7 @@ func (p *proof) complete(ctx context.Context, stderr io.Writer) error {
 		return err
 	}
 	p.Self = func(ctx context.Context, args ...string) *exec.Cmd { return place.ThisProgram(ctx, args...) }
-	p.Child = thisProgram
+	p.Child, p.InFakeTime = thisProgram, inFakeTime
 	return p.completePower(ctx, stderr, all)
 }
 

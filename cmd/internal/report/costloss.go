@@ -73,12 +73,17 @@ func costLossPlot(f figure.Figures, load figure.Load, policies []figure.Priced) 
 		if of.Paced {
 			series = &p.Series[1]
 		}
-		said := fmt.Sprintf("%v: %s (%s to %s)", policy, times(of.Cost.Ratio), times(of.Cost.Low), times(of.Cost.High))
-		words = append(words, said)
-		series.Marks = append(series.Marks, chart.Mark{X: of.Cost.Ratio, XLow: of.Cost.Low, XHigh: of.Cost.High, Y: float64(i), Title: said, Class: class, Label: times(of.Cost.Ratio)})
-		if of.Cost.Ratio < cheapest {
+		mark := chart.Mark{X: of.Times(), XLow: of.Cost.Low, XHigh: of.Cost.High, Y: float64(i), Class: class, Label: times(of.Times())}
+		mark.Title = fmt.Sprintf("%v: %s (%s to %s)", policy, mark.Label, times(mark.XLow), times(mark.XHigh))
+		if most, ok := of.AtMost(); ok {
+			mark.X, mark.XLow, mark.XHigh, mark.Label = most, 1, most, advise.Cost(of.Row)
+			mark.Title = fmt.Sprintf("%v: at most %s", policy, strings.TrimPrefix(mark.Label, "≤"))
+		}
+		words = append(words, mark.Title)
+		series.Marks = append(series.Marks, mark)
+		if !of.Paced && of.Cost.Ratio < cheapest { // the others are on a scale of their own
 			cheapest = of.Cost.Ratio
-			frontier.Marks = append(frontier.Marks, chart.Mark{X: of.Cost.Ratio, Y: float64(i)})
+			frontier.Marks = append(frontier.Marks, chart.Mark{X: mark.X, Y: float64(i)})
 		}
 	}
 	p.Series = append(p.Series, frontier)

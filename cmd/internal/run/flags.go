@@ -39,6 +39,7 @@ type Flags struct {
 	Budget      time.Duration
 	DryRun      bool
 	File        string // of the results
+	Host        string // the name of this machine in the results; empty: its host name
 	Plot        bool
 	Export      report.Format
 }
@@ -232,6 +233,7 @@ func (r *Flags) onGround(cmd *cobra.Command, o place.Order, c study.Choice, job 
 		ground.Kept = job.Kept
 	}
 	s := New(cmd.ErrOrStderr(), ground, r.Dir, r.File)
+	s.host = r.Host
 	if text := untimedText(c); text != "" {
 		s.Say("%s", text)
 	}

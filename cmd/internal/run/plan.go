@@ -125,7 +125,9 @@ func planText(cells int, plan result.Plan, seed uint64) string {
 	if plan.Rounds == 1 {
 		rounds = "one round"
 	}
-	if plan.Width > 0 {
+	if plan.Words {
+		rounds = fmt.Sprintf("about %d rounds, until every word is decided or the time is up", plan.Rounds)
+	} else if plan.Width > 0 {
 		rounds = fmt.Sprintf("about %d rounds, until every ratio is known to ±%.3g %% or the time is up", plan.Rounds, plan.Width*100)
 	}
 	files := ""

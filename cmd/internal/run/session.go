@@ -30,6 +30,7 @@ type Session struct {
 	stderr io.Writer
 	ground *trial.WorkDir
 	dir    string // as the user gave it
+	host   string // the name that the user gave this machine, or empty
 	Place  place.Place
 	subject
 	counts
@@ -194,7 +195,7 @@ func (s *Session) Resume(ctx context.Context, studies study.List, earlier result
 	if err != nil {
 		return err
 	}
-	r := result.Resumption{Program: cli.Program(), StartedAt: now(), WorkDir: s.ground.Name(), Machine: machine.Read(s.dir)}
+	r := result.Resumption{Program: cli.Program(), StartedAt: now(), WorkDir: s.ground.Name(), Machine: s.machine(s.dir)}
 	s.Run, s.file, err = result.Resume(s.output, r, func(now result.Run) bool { return reflect.DeepEqual(cli.PlainRun(now), earlier) })
 	if err != nil {
 		return fmt.Errorf("--resume: %w", err)
@@ -239,7 +240,7 @@ func allCounted(run result.Run) bool {
 func (s *Session) execute(ctx context.Context, m trial.Matrix) error {
 	plan := s.Run.Header.Plan
 	if plan.Width > 0 {
-		m.Settled = func() bool { _, ok := figure.Settled(s.Run, plan.Width); return ok || s.enough() }
+		m.Settled = func() bool { _, ok := settled(s.Run); return ok || s.enough() }
 	} else if s.Enough != nil {
 		m.Settled, m.MostRounds = s.enough, m.Rounds
 	}
@@ -256,7 +257,7 @@ func (s *Session) execute(ctx context.Context, m trial.Matrix) error {
 	s.show.Clear()
 	e := result.End{State: result.Complete, Rounds: s.Run.Rounds(), Elapsed: time.Since(s.clock.begun), ClockJump: s.clock.jump}
 	if plan.Width > 0 {
-		e.Width, _ = figure.Settled(s.Run, plan.Width)
+		e.Width, _ = settled(s.Run)
 	}
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -281,6 +282,15 @@ func (s *Session) execute(ctx context.Context, m trial.Matrix) error {
 	return err
 }
 
+// settled is the stop rule of a run with a width.
+func settled(run result.Run) (widest float64, ok bool) {
+	plan := run.Header.Plan
+	if plan.Words {
+		return figure.Decided(run, plan.Width)
+	}
+	return figure.Settled(run, plan.Width)
+}
+
 // enough reports whether the run may end because its question is decided.
 func (s *Session) enough() bool { return s.Enough != nil && s.Enough(s.Run) }
 
@@ -293,10 +303,15 @@ func endText(e result.End, plan result.Plan) string {
 	width := ""
 	if e.Width > 0 {
 		width = fmt.Sprintf("; the least certain ratio is known to ±%.1f %%", e.Width*100)
+		if e.Width > 1 { // beyond, a figure says nothing
+			width = "; the least certain ratio is not known to a factor of two"
+		}
 	}
 	switch {
 	case e.State == result.OutOfTime:
 		return done + ": time ran out" + width
+	case e.State == result.Complete && plan.Words:
+		return done + fmt.Sprintf(": the word for every ratio is decided, or it is known to ±%.3g %%", plan.Width*100)
 	case e.State == result.Complete && plan.Width > 0:
 		return done + fmt.Sprintf(": every ratio is known to ±%.3g %% or better", plan.Width*100)
 	case e.State == result.Complete:
@@ -325,13 +340,24 @@ func (s *Session) Header(m trial.Matrix, plan result.Plan) result.Header {
 	h := result.Header{
 		SchemaVersion: result.SchemaVersion, Program: cli.Program(),
 		Study: s.name, Question: s.question, StartedAt: now(),
-		Dir: dir, WorkDir: s.ground.Name(), Seed: m.Seed, Plan: plan, Machine: machine.Read(dir), SystemCallsUnseen: s.unseen,
+		Dir: dir, WorkDir: s.ground.Name(), Seed: m.Seed, Plan: plan, Machine: s.machine(dir), SystemCallsUnseen: s.unseen,
 	}
 	for _, c := range m.Cells {
 		h.Cells = append(h.Cells, c.Cell)
 	}
 	h.FileSystems = s.Place.Described(h.Machine)
 	return h
+}
+
+// machine is what is known of this machine, under the name that the user gave it.
+func (s *Session) machine(dir string) []machine.Fact {
+	facts := machine.Read(dir)
+	for i := range facts {
+		if facts[i].Name == machine.HostName && s.host != "" {
+			facts[i].Value, facts[i].Source = s.host, "--host"
+		}
+	}
+	return facts
 }
 
 // Begin and Done make the session a trial.Watcher.

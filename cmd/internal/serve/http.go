@@ -15,6 +15,7 @@ import (
 	"net"
 	"net/textproto"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -61,6 +62,7 @@ type request struct {
 	Query   url.Values
 	Host    string   // empty: none, or several
 	Origins []string // of the page that asks, where browsers say so
+	Sites   []string // how that page stands to this server, as browsers say (Sec-Fetch-Site)
 	Local   *net.TCPAddr
 }
 
@@ -77,6 +79,7 @@ func serveAll(ctx context.Context, listener net.Listener, answer handler, failed
 	defer end() // before the connections are waited for
 	defer context.AfterFunc(ctx, func() { listener.Close() })()
 	free := make(chan struct{}, mostConnections)
+	var asking asking
 	for {
 		conn, err := listener.Accept()
 		switch {
@@ -94,21 +97,55 @@ func serveAll(ctx context.Context, listener net.Listener, answer handler, failed
 			}
 			continue
 		}
+		if len(free) == cap(free) {
+			asking.endOldest()
+		}
 		select {
 		case free <- struct{}{}:
 		case <-ctx.Done():
 			conn.Close()
 			continue
 		}
+		asking.add(conn)
 		connections.Go(func() {
-			serve(ctx, conn, answer, failed)
+			serve(ctx, conn, &asking, answer, failed)
 			<-free
 		})
 	}
 }
 
+// An asking holds the connections whose request is not whole yet, the oldest first. Where no place is free, that
+// one makes room: who opens connections and says nothing holds up nobody.
+type asking struct {
+	mu    sync.Mutex
+	conns []net.Conn
+}
+
+func (a *asking) add(conn net.Conn) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.conns = append(a.conns, conn)
+}
+
+// remove removes a connection; it may have been removed before.
+func (a *asking) remove(conn net.Conn) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.conns = slices.DeleteFunc(a.conns, func(c net.Conn) bool { return c == conn })
+}
+
+// endOldest closes the oldest connection, if there is one.
+func (a *asking) endOldest() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.conns) > 0 {
+		a.conns[0].Close()
+		a.conns = slices.Delete(a.conns, 0, 1)
+	}
+}
+
 // serve answers the request of a connection, and closes it.
-func serve(ctx context.Context, conn net.Conn, answer handler, failed func(any)) {
+func serve(ctx context.Context, conn net.Conn, asking *asking, answer handler, failed func(any)) {
 	defer conn.Close()
 	forget := context.AfterFunc(ctx, func() { // both fail if all is over
 		_ = conn.SetReadDeadline(time.Now())
@@ -119,6 +156,7 @@ func serve(ctx context.Context, conn net.Conn, answer handler, failed func(any))
 	w := &response{conn: conn, ctx: ctx}
 	limited := &io.LimitedReader{R: conn, N: mostRequest}
 	r, status := read(bufio.NewReader(limited))
+	asking.remove(conn)
 	if status == statusBadRequest && limited.N == 0 {
 		status = statusTooLarge
 	}
@@ -193,7 +231,7 @@ func read(from *bufio.Reader) (r *request, status int) {
 	if err != nil {
 		return nil, statusBadRequest
 	}
-	r = &request{Method: method, Path: u.Path, Query: u.Query(), Origins: header["Origin"]}
+	r = &request{Method: method, Path: u.Path, Query: u.Query(), Origins: header["Origin"], Sites: header["Sec-Fetch-Site"]}
 	if hosts := header["Host"]; len(hosts) == 1 {
 		r.Host = hosts[0]
 	}

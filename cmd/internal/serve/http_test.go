@@ -251,3 +251,35 @@ func TestConnectionsAreBounded(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// TestHalfOpenConnectionsHoldNothingUp: more connections than there are places, and none has asked anything.
+func TestHalfOpenConnectionsHoldNothingUp(t *testing.T) {
+	address, _ := start(t, echo, nil)
+	var all []net.Conn
+	for range 300 {
+		conn, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if _, err := io.WriteString(conn, "GET / HT"); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, conn)
+	}
+	began := time.Now()
+	if got := raw(t, address, "GET /asked HTTP/1.1\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 200 ") {
+		t.Errorf("%q", got)
+	}
+	if took := time.Since(began); took >= mostAsking {
+		t.Errorf("the answer took %v: it waited until connections had asked nothing for %v", took, mostAsking)
+	}
+	// The last ones still have their places.
+	last := all[len(all)-1]
+	if _, err := io.WriteString(last, "TP/1.1\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(last); err != nil || !strings.HasPrefix(string(got), "HTTP/1.1 200 ") {
+		t.Errorf("%q, %v", got, err)
+	}
+}

@@ -265,8 +265,6 @@ func TestTickedRunsAreCompared(t *testing.T) {
 	s.wants("/compare?file=young.jsonl&file=none.jsonl", http.StatusNotFound)
 }
 
-// TestForeignSitesGetNothing is about a browser that has a hostile page open: its requests come
-// from this machine, with another Host (DNS rebinding) or another Origin.
 // TestHostsAreSetBesideEachOther: of the ticked hosts, or of all that a search finds, it is the page of holdfast fleet.
 func TestHostsAreSetBesideEachOther(t *testing.T) {
 	dir := t.TempDir()
@@ -311,6 +309,8 @@ func TestHostsAreSetBesideEachOther(t *testing.T) {
 	s.wants("/?words=node-c", http.StatusOK, `<button formaction="/fleet">`, `<input type="hidden" name="words" value="node-c">`, "<b>node-c</b>")
 }
 
+// TestForeignSitesGetNothing is about a browser that has a hostile page open: its requests come
+// from this machine, with another Host (DNS rebinding), another Origin or another site.
 func TestForeignSitesGetNothing(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "secret.jsonl", lines(t, sample(t))...)
@@ -352,6 +352,14 @@ func TestForeignSitesGetNothing(t *testing.T) {
 	for _, foreign := range [][]string{{"http://evil.example"}, {"null"}, {"https://" + s.address}, {"http://127.0.0.1:1"}, {""},
 		{"http://" + s.address, "http://evil.example"}, {"http://localhost:" + port}} {
 		check(http.StatusForbidden, origin(foreign...))
+	}
+	site := func(sites ...string) func(*http.Request) {
+		return func(r *http.Request) { r.Header["Sec-Fetch-Site"] = sites }
+	}
+	check(http.StatusOK, site("none"))
+	check(http.StatusOK, site("same-origin"))
+	for _, foreign := range [][]string{{"cross-site"}, {"same-site"}, {"none", "cross-site"}, {""}} {
+		check(http.StatusForbidden, site(foreign...))
 	}
 	for _, method := range []string{"POST", "PUT", "DELETE", "OPTIONS", "PATCH", "CONNECT", "BREW"} {
 		check(http.StatusMethodNotAllowed, func(r *http.Request) { r.Method = method; r.URL.Opaque = "" })

@@ -71,7 +71,8 @@ func policyOf(page string) string {
 }
 
 // answer answers only requests of its own pages. A foreign name that leads here (DNS rebinding) has
-// another Host, and a script of another site another Origin.
+// another Host, and a script of another site another Origin. A picture or a link of another site has no Origin:
+// browsers name its site. A server at another port of this machine is another one too.
 func (s *server) answer(ctx context.Context, w *response, r *request) {
 	for _, h := range [][2]string{
 		{"X-Content-Type-Options", "nosniff"}, {"X-Frame-Options", "DENY"}, {"Referrer-Policy", "no-referrer"}, {"Cache-Control", "no-store"},
@@ -84,6 +85,8 @@ func (s *server) answer(ctx context.Context, w *response, r *request) {
 		plain(w, statusMisdirected, fmt.Sprintf("this server is not %q: open the address that holdfast serve printed; a forwarded port must have the same number on both sides", r.Host))
 	case len(r.Origins) > 1 || len(r.Origins) == 1 && !strings.EqualFold(r.Origins[0], "http://"+r.Host):
 		plain(w, statusForbidden, fmt.Sprintf("pages of %q may not use this server", strings.Join(r.Origins, ", ")))
+	case slices.ContainsFunc(r.Sites, func(site string) bool { return site != "same-origin" && site != "none" }):
+		plain(w, statusForbidden, "a page of another site may not use this server: enter the address that holdfast serve printed into the browser's address bar")
 	case r.Method != "GET" && r.Method != "HEAD":
 		w.Set("Allow", "GET, HEAD")
 		plain(w, statusMethodNotAllowed, fmt.Sprintf("%q is not allowed: this server changes nothing", r.Method))

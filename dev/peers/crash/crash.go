@@ -19,7 +19,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/holdfast-go/holdfast/cmd/dev/peers/internal/command"
@@ -49,33 +48,49 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if !slices.ContainsFunc(programs, func(p program) bool { return chosen.MatchString(p.name + " " + p.setting) }) {
 		return command.Misuse("-run=%s matches no program; names look like %s %s", *pick, programs[0].name, programs[0].setting)
 	}
-	table := tabwriter.NewWriter(stdout, 0, 0, 1, ' ', 0)
-	fmt.Fprintln(table, "| program | setting |\tkill: acknowledged |\tlost |\tfault: acknowledged |\tlost |\tpower: acknowledged |\tlost |\tas documented |")
-	fmt.Fprintln(table, "|---|---|\t---|\t---|\t---|\t---|\t---|\t---|\t---|")
+	fmt.Fprintln(stdout, "| program | setting | its documentation | kill | fault | power |")
+	fmt.Fprintln(stdout, "|---|---|---|---|---|---|")
+	var losses []string
 	for _, p := range programs {
 		if !chosen.MatchString(p.name + " " + p.setting) {
 			continue
 		}
-		fmt.Fprintf(table, "| %s | %s |", p.name, p.setting)
+		fmt.Fprintf(stdout, "| %s | %s | %s |", p.name, p.setting, p.documented)
 		for _, level := range levels {
 			v, err := p.crash(ctx, level, *dir, *within)
 			switch {
 			case errors.Is(err, errNotJudged):
-				fmt.Fprint(table, "\t– |\t– |")
-				continue
+				fmt.Fprint(stdout, " – |")
+				fmt.Fprintf(stderr, "%s, %s, level %s: %v\n", p.name, p.setting, level, err)
 			case err != nil:
 				return fmt.Errorf("%s, %s, level %s: %w", p.name, p.setting, level, err)
+			case v.Failure != nil:
+				cell := "**does not open**"
+				if v.Tally.Lost > 0 {
+					cell = "**loses**"
+				}
+				fmt.Fprintf(stdout, " %s |", cell)
+				losses = append(losses, fmt.Sprintf("- %s, %s, level %s: %s", p.name, p.setting, level, firstWords(v.Failure.Words)))
+			case v.Tally.Acknowledged < 10:
+				fmt.Fprint(stdout, " hardly judged |")
+			default:
+				fmt.Fprintf(stdout, " held: %d |", v.Tally.Acknowledged)
 			}
-			lost := "nothing"
-			if v.Failure != nil {
-				lost = fmt.Sprintf("%d", max(1, v.Tally.Lost))
-				fmt.Fprintf(stderr, "%s, %s, level %s: %s\n", p.name, p.setting, level, v.Failure.Words)
-			}
-			fmt.Fprintf(table, "\t%d |\t%s |", v.Tally.Acknowledged, lost)
 		}
-		fmt.Fprintf(table, "\t%s |\n", p.documented)
+		fmt.Fprintln(stdout)
 	}
-	return table.Flush()
+	fmt.Fprintf(stdout, "\n%s\n", strings.Join(losses, "\n"))
+	return nil
+}
+
+// firstWords returns the first line of what was found, and of a long one the beginning.
+func firstWords(words string) string {
+	const most = 300
+	words, _, _ = strings.Cut(words, "\n")
+	if len(words) > most {
+		words = words[:most] + "…"
+	}
+	return words
 }
 
 // levels are the levels at which each program is crashed.

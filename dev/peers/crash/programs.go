@@ -4,9 +4,11 @@ import (
 	"database/sql"
 	"encoding/binary"
 	"fmt"
+	"os"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/dgraph-io/badger/v4"
+	"github.com/tidwall/buntdb"
 	"go.etcd.io/bbolt"
 	_ "modernc.org/sqlite" // the driver "sqlite"
 
@@ -22,7 +24,7 @@ type program struct {
 	needs         string // a command that must be there
 	mapped        bool   // it writes through mapped memory
 	lost, may     []crash.Level
-	documented    string // whether its own page says so
+	documented    string // what its own page says of this setting
 }
 
 // A database stores the records 1, 2, 3 and so on.
@@ -37,36 +39,84 @@ type database struct {
 // meets this call.
 var programs = []program{
 	{name: "SQLite", setting: "WAL, synchronous=FULL", open: sqlite("WAL", "FULL"), may: []crash.Level{crash.Fault},
-		documented: "yes: the WAL is synced after each commit; but a sync of the directory may fail unheard"},
+		documented: "the WAL is synced after each commit"},
 	{name: "SQLite", setting: "WAL, synchronous=NORMAL", open: sqlite("WAL", "NORMAL"), lost: []crash.Level{crash.PowerCut}, may: []crash.Level{crash.Fault},
-		documented: "yes: a commit may roll back after a power loss"},
+		documented: "a commit may roll back after a power loss"},
 	{name: "SQLite", setting: "DELETE, synchronous=FULL", open: sqlite("DELETE", "FULL"), may: []crash.Level{crash.Fault, crash.PowerCut},
-		documented: "yes: only EXTRA syncs the directory after the journal's removal; and as above"},
-	{name: "bbolt", setting: "default", open: bolt(false), may: []crash.Level{crash.Fault, crash.PowerCut},
-		documented: "yes: each commit is synced; but its first Open writes four pages by one write, and what a crash leaves of them it refuses"},
-	{name: "bbolt", setting: "NoSync", open: bolt(true), lost: []crash.Level{crash.PowerCut}, may: []crash.Level{crash.Fault},
-		documented: "yes: a failure of the system may take or corrupt the database"},
+		documented: "only EXTRA syncs the directory after the journal's removal"},
+	{name: "bbolt", setting: "default", open: bolt(false), may: levels,
+		documented: "each commit is synced"},
+	{name: "bbolt", setting: "NoSync", open: bolt(true), lost: []crash.Level{crash.PowerCut}, may: []crash.Level{crash.Kill, crash.Fault},
+		documented: "a failure of the system may take or corrupt the database"},
 	{name: "pebble", setting: "pebble.Sync", open: openPebble(pebble.Sync),
-		documented: "yes: a commit waits for the sync of the log"},
+		documented: "a commit waits for the sync of the log"},
 	{name: "pebble", setting: "pebble.NoSync", open: openPebble(pebble.NoSync), lost: []crash.Level{crash.PowerCut}, may: []crash.Level{crash.Kill, crash.Fault},
-		documented: "yes: the end of the process may take recent writes"},
-	{name: "badger", setting: "SyncWrites=false, the default", open: openBadger(false), mapped: true,
-		documented: "yes: writes survive the end of the process"},
-	{name: "badger", setting: "SyncWrites=true", open: openBadger(true), mapped: true,
-		documented: "yes, as far as it was judged"},
+		documented: "the end of the process may take recent writes"},
+	{name: "badger", setting: "SyncWrites=false, the default", open: openBadger(false), mapped: true, may: []crash.Level{crash.Kill},
+		documented: "writes survive the end of the process"},
+	{name: "badger", setting: "SyncWrites=true", open: openBadger(true), mapped: true, may: []crash.Level{crash.Kill},
+		documented: "as SyncWrites says, as far as it was judged"},
+	{name: "etcd wal", setting: "Save", open: openEtcd,
+		documented: "Save syncs the entries"},
+	{name: "tidwall/wal", setting: "default", open: openTidwall, may: []crash.Level{crash.Fault, crash.PowerCut},
+		documented: "each Write is synced"},
+	{name: "raft-wal", setting: "default", open: openRaftWAL,
+		documented: "StoreLog syncs"},
+	{name: "raft-boltdb", setting: "default", open: openRaftBolt, may: levels,
+		documented: "as bbolt"},
+	{name: "buntdb", setting: "SyncPolicy=Always", open: openBunt(buntdb.Always), may: []crash.Level{crash.Fault},
+		documented: "fsync after every write"},
+	{name: "buntdb", setting: "SyncPolicy=EverySecond, the default", open: openBunt(buntdb.EverySecond), lost: []crash.Level{crash.PowerCut},
+		documented: "a second may be lost"},
+	{name: "goleveldb", setting: "Sync=true", open: openLevel(true), may: levels,
+		documented: "each Put is synced"},
+	{name: "goleveldb", setting: "Sync=false, the default", open: openLevel(false), lost: []crash.Level{crash.PowerCut}, may: []crash.Level{crash.Kill, crash.Fault},
+		documented: "recent writes may be lost if the machine crashes"},
+	{name: "diskv", setting: "WriteStream with sync", open: openDiskv(true), lost: []crash.Level{crash.PowerCut},
+		documented: "it syncs the file"},
+	{name: "diskv", setting: "Write, which does not sync", open: openDiskv(false), lost: []crash.Level{crash.PowerCut},
+		documented: "only WriteStream can sync"},
+	{name: "go-git", setting: "Commit", open: openGoGit, lost: []crash.Level{crash.PowerCut}, may: []crash.Level{crash.Kill, crash.Fault},
+		documented: "it promises nothing"},
+	{name: "natefinch/atomic", setting: "WriteFile", open: state(writeAtomic, os.ReadFile), lost: []crash.Level{crash.PowerCut},
+		documented: "atomic; it says nothing of durable"},
+	{name: "renameio", setting: "WriteFile", open: state(writeRenameio, os.ReadFile), lost: []crash.Level{crash.PowerCut},
+		documented: "atomic, not durable"},
+	{name: "os.WriteFile", setting: "in place", open: state(writeInPlace, os.ReadFile), lost: []crash.Level{crash.PowerCut}, may: []crash.Level{crash.Kill, crash.Fault},
+		documented: "it is not atomic"},
+	{name: "lumberjack", setting: "Write", open: openLumberjack, lost: []crash.Level{crash.PowerCut}, may: []crash.Level{crash.Fault},
+		documented: "it promises nothing of a power cut"},
+	{name: "Python", setting: "write, os.replace", command: python(""), read: count, needs: "python3", lost: []crash.Level{crash.PowerCut},
+		documented: "os.replace is atomic; it says nothing of durable"},
+	{name: "Python", setting: "write, os.fsync, os.replace", command: python("os.fsync(t.fileno())"), read: count, needs: "python3", lost: []crash.Level{crash.PowerCut},
+		documented: "a name needs a sync of its directory"},
+	{name: "cp", setting: "cp t f", command: counter("echo $n >t && cp t f || exit"), read: count, lost: []crash.Level{crash.PowerCut}, may: []crash.Level{crash.Kill, crash.Fault},
+		documented: "it promises nothing"},
+	{name: "rsync", setting: "rsync -I t f", command: counter("echo $n >t && rsync -I t f || exit"), read: count, needs: "rsync", lost: []crash.Level{crash.PowerCut}, may: []crash.Level{crash.Fault},
+		documented: "it promises nothing"},
+	{name: "rsync", setting: "rsync -I --fsync t f", command: counter("echo $n >t && rsync -I --fsync t f || exit"), read: count, needs: "rsync", lost: []crash.Level{crash.PowerCut}, may: []crash.Level{crash.Fault},
+		documented: "it syncs each written file; it says nothing of directories"},
+	{name: "dd", setting: "oflag=append conv=fsync", command: appended(`printf "%07d\n" $n | dd of=log oflag=append conv=notrunc,fsync status=none || exit`), read: lines,
+		documented: "it syncs before it ends"},
+	{name: "sqlite3", setting: "the shell, default", command: shellSQL, read: readSQL, needs: "sqlite3", may: []crash.Level{crash.Fault, crash.PowerCut},
+		documented: "as SQLite with DELETE and FULL"},
+	{name: "redis", setting: "appendfsync always", command: redis("always"), read: readRedis("always"), needs: "redis-server", may: []crash.Level{crash.Fault},
+		documented: "it syncs before it answers"},
+	{name: "redis", setting: "appendfsync everysec, the default", command: redis("everysec"), read: readRedis("everysec"), needs: "redis-server", lost: []crash.Level{crash.PowerCut}, may: []crash.Level{crash.Fault},
+		documented: "a second may be lost"},
 	{name: "git commit", setting: "default", command: commits(""), read: log, needs: "git", lost: []crash.Level{crash.PowerCut},
-		documented: "yes: it risks losing recent work"},
+		documented: "it risks losing recent work"},
 	{name: "git commit", setting: "core.fsync=all", command: commits("-c core.fsync=all"), read: log, needs: "git", lost: []crash.Level{crash.PowerCut},
-		documented: "no: files are synced, but not the directories of their names"},
+		documented: "files are synced, but not the directories of their names"},
 	{name: "sh", setting: "echo >t; mv t f", command: counter("echo $n >t; mv t f"), read: count, lost: []crash.Level{crash.PowerCut}, may: []crash.Level{crash.Fault},
-		documented: "yes: rename(2) promises nothing of a power cut"},
+		documented: "rename(2) promises nothing of a power cut"},
 	{name: "sh", setting: "echo >t && sync t && mv t f && sync .", command: counter("echo $n >t && sync t && mv t f && sync . || exit"), read: count,
-		documented: "yes: fsync(2) of the file, and of its directory"},
+		documented: "fsync(2) of the file, and of its directory"},
 	{name: "sh", setting: "printf >>log", command: appended(`printf "%07d\n" $n >>log || exit`), read: lines, lost: []crash.Level{crash.PowerCut}, may: []crash.Level{crash.Fault}, // a torn line takes the next one along
-		documented: "yes: write(2) promises nothing of a power cut"},
+		documented: "write(2) promises nothing of a power cut"},
 	{name: "sh", setting: "fifty records in memory", lost: []crash.Level{crash.Kill, crash.Fault, crash.PowerCut},
 		command: appended(`b="$b$n\n"; if [ $((n%50)) = 0 ]; then printf "$b" >>log; b=; fi`), read: lines,
-		documented: "yes: memory goes with the process"},
+		documented: "memory goes with the process"},
 }
 
 // counter is a script that keeps the last number in the file f, and count reads it.
@@ -74,7 +124,7 @@ func counter(step string) string {
 	return "n=$(cat f 2>/dev/null || echo 0); while :; do n=$((n+1)); " + step + "; echo ack $n; done"
 }
 
-const count = "if [ -e f ]; then seq $(cat f); fi"
+const count = "if [ -s f ]; then seq $(cat f); fi"
 
 // appended is a script that keeps a line a record. A line of eight bytes lies in one page: a kill can tear no write of it.
 func appended(step string) string {
@@ -83,6 +133,42 @@ func appended(step string) string {
 
 // lines prints the whole lines of log.
 const lines = "touch log; while read -r n; do echo $n; done <log"
+
+// python replaces the file f by a file with the next number; step stands between the write and the replacement.
+func python(step string) string {
+	return `exec python3 -c '
+import os
+n = int(open("f").read()) if os.path.exists("f") else 0
+while True:
+    n += 1
+    with open("t", "w") as t:
+        t.write("%d\n" % n)
+        t.flush()
+        ` + step + `
+    os.replace("t", "f")
+    print("ack", n, flush=True)
+'`
+}
+
+const (
+	readSQL  = `sqlite3 db 'CREATE TABLE IF NOT EXISTS log (n INTEGER PRIMARY KEY); SELECT n FROM log ORDER BY n'`
+	shellSQL = `n=$(` + readSQL + ` | tail -n 1); while :; do n=$((n+1)); sqlite3 db "INSERT INTO log VALUES ($n)" || exit; echo ack $n; done`
+)
+
+// redisServer starts a server in the working directory and waits until it answers. The name of its directory is durable
+// before: redis leaves that to the file system.
+func redisServer(appendfsync string) string {
+	return `mkdir -p appendonlydir && sync . && redis-server --port 0 --unixsocket s --dir . --save "" --appendonly yes --appendfsync ` + appendfsync + ` >&2 &
+until redis-cli -s s ping >/dev/null 2>&1; do kill -0 $! || exit; sleep 0.02; done; `
+}
+
+func redis(appendfsync string) string {
+	return redisServer(appendfsync) + `n=$(redis-cli -s s get n); while :; do n=$((n+1)); [ "$(redis-cli -s s set n $n)" = OK ] || exit; echo ack $n; done`
+}
+
+func readRedis(appendfsync string) string {
+	return redisServer(appendfsync) + `n=$(redis-cli -s s get n); redis-cli -s s shutdown nosave; wait; if [ -n "$n" ]; then seq $n; fi`
+}
 
 // commits makes a commit a record. A lock that a killed git has left is removed, as its message says.
 func commits(flags string) string {

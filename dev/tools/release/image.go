@@ -11,9 +11,13 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
+// user is who runs in the image; Kubernetes asks for a number.
+const user = "65532:65532"
+
 // image writes a container image from scratch, as an OCI layout in one tar. It has the command, a
 // directory for temporary files, and /data for a volume. Without arguments it answers whether that
-// volume is fast enough for etcd.
+// volume is fast enough for etcd. It runs as a user without rights, and all may write to /data: a new volume of Docker is like
+// the directory.
 func (r *release) image(w io.Writer, p platform, command file) error {
 	dirs := []file{{"data", fs.ModeDir | 0o777, nil}, {"tmp", fs.ModeDir | fs.ModeSticky | 0o777, nil}}
 	var layer, plain bytes.Buffer
@@ -37,7 +41,7 @@ func (r *release) image(w io.Writer, p platform, command file) error {
 	here := v1.Platform{OS: p.system, Architecture: p.processor}
 	config, err := json.Marshal(v1.Image{
 		Created: &r.when, Platform: here,
-		Config: v1.ImageConfig{Entrypoint: []string{"/holdfast"}, Cmd: []string{"advise", "--for", "etcd"}, WorkingDir: "/data", Labels: labels},
+		Config: v1.ImageConfig{User: user, Entrypoint: []string{"/holdfast"}, Cmd: []string{"advise", "--for", "etcd"}, WorkingDir: "/data", Labels: labels},
 		RootFS: v1.RootFS{Type: "layers", DiffIDs: []digest.Digest{digest.FromBytes(plain.Bytes())}},
 	})
 	if err != nil {

@@ -4,9 +4,10 @@
 //
 //	go -C dev/tools/release run . [-commit COMMIT] [-o DIRECTORY] [-platforms OS/ARCH,...] [-packages=false]
 //	go -C dev/tools/release run . -notice
+//	go -C dev/tools/release run . -tags v0.1.0
 //
 // It builds a clone of the commit, never the working directory. With -notice it writes
-// NOTICE: the licences of all that the command links.
+// NOTICE: the licences of all that the command links. With -tags it prints the tags of a version, one for each module.
 package main
 
 import (
@@ -61,16 +62,22 @@ func main() {
 	only := flag.String("platforms", "", "systems and processors, by default all: linux/amd64,darwin/arm64")
 	packages := flag.Bool("packages", true, "make .deb and .rpm too")
 	notice := flag.Bool("notice", false, "write NOTICE and end")
+	version := flag.String("tags", "", "print the tags of this version, such as v0.1.0, and end")
 	flag.Parse()
-	if err := run(*commit, *out, *only, *packages, *notice); err != nil {
+	if err := run(*commit, *out, *only, *packages, *notice, *version); err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
 		os.Exit(1)
 	}
 }
 
-func run(commit, out, only string, packages, notice bool) error {
+func run(commit, out, only string, packages, notice bool, version string) error {
 	root, err := command("", "git", "rev-parse", "--show-toplevel")
 	if err != nil {
+		return err
+	}
+	if version != "" {
+		all, err := tags(root, version)
+		fmt.Println(strings.Join(all, "\n"))
 		return err
 	}
 	if notice {
@@ -150,6 +157,9 @@ func build(root, commit, out string, chosen []platform, packages bool) (r *relea
 		if err := r.pack(p, binary, common); err != nil {
 			return nil, err
 		}
+	}
+	if err := r.elsewhere(); err != nil {
+		return nil, err
 	}
 	return r, errors.Join(r.provenance(chosen), r.sums())
 }

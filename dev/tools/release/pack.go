@@ -25,6 +25,11 @@ type file struct {
 	data []byte
 }
 
+// base is the name of a platform's files, without what says their form.
+func (r *release) base(p platform) string {
+	return fmt.Sprintf("holdfast-%s-%s-%s", r.version, p.system, p.processor)
+}
+
 // pack makes what one platform has: an archive, its bill of materials and, on Linux, packages and an image.
 func (r *release) pack(p platform, binary string, common []file) error {
 	code, err := os.ReadFile(binary)
@@ -35,7 +40,7 @@ func (r *release) pack(p platform, binary string, common []file) error {
 	if p.system == "windows" {
 		command.name += ".exe"
 	}
-	base := fmt.Sprintf("holdfast-%s-%s-%s", r.version, p.system, p.processor)
+	base := r.base(p)
 	files := slices.Concat([]file{command}, common)
 	slices.SortFunc(files, func(a, b file) int { return strings.Compare(a.name, b.name) })
 	if p.system == "windows" {

@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -232,6 +233,110 @@ func imageIsWhole(t *testing.T, r *release, layout, code []byte) {
 	}
 	if inside := untar(t, plain, r.when); !bytes.Equal(inside["holdfast"].data, code) || inside["holdfast"].mode != 0o755 || config.Config.Entrypoint[0] != "/holdfast" {
 		t.Errorf("the image runs %q, and has no such command", config.Config.Entrypoint)
+	}
+	if config.Config.User != "65532:65532" {
+		t.Errorf("the image runs as %q", config.Config.User)
+	}
+	for r := tar.NewReader(bytes.NewReader(plain)); ; {
+		head, err := r.Next()
+		if err != nil {
+			t.Fatal("the image has no /data that each user may write to: ", err)
+		}
+		if head.Name == "data/" && head.FileInfo().Mode() == fs.ModeDir|0o777 {
+			break
+		}
+	}
+}
+
+// TestEachModuleHasATag holds the tags of a version to the modules of the tree, and the page to the tags.
+func TestEachModuleHasATag(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "CONTRIBUTING.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]bool{}
+	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		name, _ := filepath.Rel(root, path)
+		switch name = filepath.ToSlash(name); {
+		case err != nil:
+			return err
+		case d.IsDir() && (name == "dev" || d.Name() == "testdata" || name != "." && strings.HasPrefix(name, ".")):
+			return filepath.SkipDir
+		case d.Name() == "go.mod":
+			want[strings.TrimSuffix(name, "go.mod")+"v0.1.0"] = true
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := tags(root, "v0.1.0")
+	if err != nil || len(all) != len(want) || len(all) < 10 {
+		t.Errorf("%d modules have the tags %v, %v", len(want), all, err)
+	}
+	for _, tag := range all {
+		if !want[tag] {
+			t.Errorf("the tag %s is of no module", tag)
+		}
+	}
+	if list := "\n" + strings.Join(all, "\n") + "\n"; !strings.Contains(string(page), list) {
+		t.Errorf("CONTRIBUTING.md does not list the tags:%s", list)
+	}
+	for _, version := range []string{"0.1.0", "v1", "v0.1.0 v0.2.0", "v0.1.0/..", "v0.1.0\n"} {
+		if _, err := tags(root, version); err == nil {
+			t.Errorf("%q is a version", version)
+		}
+	}
+}
+
+// TestHomebrewAndNixGetTheArchives renders the formula and the expression of some archives, and lets the programs that read them
+// say whether they can.
+func TestHomebrewAndNixGetTheArchives(t *testing.T) {
+	r := &release{out: t.TempDir(), version: "0.1.0"}
+	for _, p := range platforms {
+		if name := r.base(p) + ".tar.gz"; p.system != "darwin" || p.processor != "amd64" { // one was not built
+			if err := r.create(name, func(f *os.File) error { _, err := f.WriteString(name); return err }); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := r.elsewhere(); err != nil {
+		t.Fatal(err)
+	}
+	for name, form := range map[string]struct {
+		check     []string
+		opens     string // what begins a part
+		ends      string
+		platforms map[string]string
+	}{
+		"holdfast.rb":  {[]string{"ruby", "-c"}, `(?m)\bdo$|^ *(class|def) `, `(?m)^ *end$`, map[string]string{"linux-amd64": "on_linux do\n    on_intel do", "linux-arm64": "on_linux do\n    on_arm do", "darwin-arm64": "on_macos do\n    on_arm do"}},
+		"holdfast.nix": {[]string{"nix-instantiate", "--parse"}, `[{(\[]`, `[])}]`, map[string]string{"linux-amd64": "x86_64-linux = {", "linux-arm64": "aarch64-linux = {", "darwin-arm64": "aarch64-darwin = {"}},
+	} {
+		text := string(read(t, r, name))
+		for of, head := range form.platforms {
+			archive := "holdfast-0.1.0-" + of + ".tar.gz"
+			_, part, ok := strings.Cut(text, head)
+			part, _, _ = strings.Cut(part, "sha256")
+			if !ok || !strings.Contains(part, `"https://github.com/holdfast-go/holdfast/releases/download/v0.1.0/`+archive+`"`) || !strings.Contains(text, `"`+sha([]byte(archive))+`"`) {
+				t.Errorf("%s does not have %s:\n%s", name, archive, text)
+			}
+		}
+		if n := strings.Count(text, "/releases/download/"); n != len(form.platforms) {
+			t.Errorf("%s has %d archives", name, n)
+		}
+		opened, ended := regexp.MustCompile(form.opens).FindAllString(text, -1), regexp.MustCompile(form.ends).FindAllString(text, -1)
+		if len(opened) != len(ended) || len(opened) < 8 || strings.Contains(text, "<no value>") {
+			t.Errorf("%s begins %d parts and ends %d:\n%s", name, len(opened), len(ended), text)
+		}
+		if _, err := exec.LookPath(form.check[0]); err != nil {
+			t.Logf("not read by %s, which is not here", form.check[0])
+			continue
+		}
+		cmd := exec.Command(form.check[0], append(form.check[1:], filepath.Join(r.out, name))...)
+		cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "NIX_STATE_DIR="+t.TempDir(), "NIX_STORE_DIR="+t.TempDir())
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%v: %v\n%s", cmd.Args, err, out)
+		}
 	}
 }
 

@@ -47,12 +47,15 @@ func (k *Keeper) Start(cmd *exec.Cmd) error {
 	return cmd.Start()
 }
 
-// End ends the program and all that it has started. Wait of its command returns when they have ended.
+// End ends the program and all that it has started. It may be called again. Wait of its command returns when they have ended.
 func (k *Keeper) End() error {
 	if k == nil {
 		return nil
 	}
-	return k.end.Close()
+	if err := k.end.Close(); !errors.Is(err, os.ErrClosed) {
+		return err
+	}
+	return nil
 }
 
 // keep is the keeper.

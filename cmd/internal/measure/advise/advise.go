@@ -39,10 +39,13 @@ func (a Advice) Brief() Advice { return *a.brief }
 // Sentence returns the advice as one sentence, in lower case and without a full stop.
 func (a Advice) Sentence() string {
 	_, rest := a.Lines()
+	if a.Rule != "" {
+		rest += "; " + a.Rule
+	}
 	return "use " + quote(a.Policy) + "; " + rest
 }
 
-// Lines returns the advice in two parts: the policy, and the rest.
+// Lines returns the advice in two parts: the policy, and the rest without the rule.
 func (a Advice) Lines() (policy, rest string) {
 	clauses := slices.DeleteFunc([]string{a.Costs, a.Loses, a.Nothing}, func(text string) bool { return text == "" })
 	return a.Policy.String(), strings.Join(clauses, "; ")
@@ -87,6 +90,9 @@ func Choose(groups []figure.Group) (a Advice, ok bool) {
 		chosen = durable
 	case bounded != nil && bounded.worst() <= max(dear, fastest.worst()):
 		chosen, rule = bounded, "chosen by rule: the cheapest here that bounds the loss in time"
+		if all.number(func(c candidate) bool { return boundsTime(c.policy) }) == 1 {
+			rule = "chosen by rule, not by figures: it alone bounds the loss in time here"
+		}
 	case bounded == nil && anyBoundsTime(groups):
 		return Advice{}, false
 	}
@@ -160,43 +166,69 @@ func (c *candidate) atAPace(price string) string {
 	if r.BoundBy > 0 {
 		rests = []string{fmt.Sprintf("measured at periods of %v", r.BoundBy)}
 	}
-	if r.Cost.HasInterval() && r.Cost.Low > 1 {
+	if n := r.Cost.N; n < figure.PacedRounds || r.Unknown() {
+		rests = append(rests, "in "+count(int64(n), "trial"))
+	}
+	if r.Cost.HasInterval() && r.Cost.Low > 1 || r.Cost.Bound > 1 {
 		text := price
 		if bounded {
 			text = "at most " + most
 		}
 		return "costs a writer " + text + " of " + c.base() + inBrackets(rests)
 	}
-	switch {
-	case bounded:
-		rests = append([]string{"at most " + most}, rests...)
-	case r.Cost.Ratio > 1:
-		return "costs a writer " + price + " of " + c.base() + inBrackets(rests)
-	default:
-		rests = append(rests, "too few trials to bound it")
+	if !bounded {
+		why := "too far apart to bound it"
+		if r.Cost.N < figure.PacedRounds {
+			why = "too few to bound it"
+		}
+		return "what it costs a writer beside " + c.base() + " is not known" + inBrackets(append(rests, why))
 	}
-	return "no cost shown beside " + c.base() + inBrackets(rests)
+	return "no cost shown beside " + c.base() + inBrackets(append([]string{"at most " + most}, rests...))
 }
 
 func inBrackets(parts []string) string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return " (" + strings.Join(parts, ": ") + ")"
+	return " (" + strings.Join(parts, ", ") + ")"
 }
 
-// AtMost returns an upper bound of a row's cost as text, such as 1.04x. It is known if the row has paced trials that show no cost,
-// or if a policy with a shorter period was measured for it.
+// AtMost returns the text of the most that a row's policy may cost a writer, such as 1.04x.
 func AtMost(r figure.Row) (text string, ok bool) {
-	c := r.Cost
-	if !c.HasInterval() || r.Period == nil || c.Low > 1 && r.BoundBy == 0 {
+	most, ok := r.AtMost()
+	if !ok {
 		return "", false
 	}
-	most := max(1, c.High)
 	if most < 2 { // two digits behind the point, never too few
 		most = math.Ceil(100*most-1e-9) / 100
 	}
 	return factor(most, most) + "x", true
+}
+
+// CostNotKnown is the text of a cost that too few trials at a pace tell.
+const CostNotKnown = "not known"
+
+// Cost returns the text of a row's cost: 14x, or ≤1.04x where only the most that it may be is known.
+func Cost(r figure.Row) string {
+	if most, ok := AtMost(r); ok {
+		return "≤" + most
+	}
+	if r.Unknown() {
+		return CostNotKnown
+	}
+	if !(r.Cost.Ratio > 0) {
+		return Ratio(r.Cost.Comparison)
+	}
+	times := r.Times()
+	return factor(times, times) + "x"
+}
+
+// CostInterval returns the text of the interval of a row's cost. A cost of which the most is known has none: that is its end.
+func CostInterval(r figure.Row) string {
+	if _, ok := r.AtMost(); ok || r.Unknown() {
+		return ""
+	}
+	return Interval(r.Cost.Comparison)
 }
 
 // gather returns the policies that every burst group contains, in the first group's order. The policies
@@ -249,6 +281,16 @@ func (all candidates) cheapest(is func(candidate) bool) *candidate {
 		}
 	}
 	return best
+}
+
+// number returns how many candidates are of a kind.
+func (all candidates) number(is func(candidate) bool) (n int) {
+	for _, c := range all {
+		if is(c) {
+			n++
+		}
+	}
+	return n
 }
 
 // overall returns the geometric mean of the candidate's costs. So a policy that is ten

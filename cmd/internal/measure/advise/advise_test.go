@@ -55,15 +55,19 @@ func TestChoose(t *testing.T) {
 		return []figure.Group{costs(1, map[holdfast.Policy]float64{never: n, periodic: p, group: g, each: e}, all...)}
 	}
 	const lastSecond, nothing = "; a power cut loses at most the last 1s + one sync", "; to lose nothing: buffer=64KiB,sync=group, "
-	check("a bound is nearly free", one(1, 1.03, 14, 15), "use `buffer=64KiB,flush=100ms,sync=1s`; costs a writer 1.03x of the fastest"+lastSecond+nothing+"14x")
-	check("a bound is the fastest", one(1.2, 1, 14, 15), "use `buffer=64KiB,flush=100ms,sync=1s`; is the fastest to write"+lastSecond+nothing+"14x")
+	const only = "; chosen by rule, not by figures: it alone bounds the loss in time here"
+	check("a bound is nearly free", one(1, 1.03, 14, 15), "use `buffer=64KiB,flush=100ms,sync=1s`; costs a writer 1.03x of the fastest"+lastSecond+nothing+"14x"+only)
+	check("a bound is the fastest", one(1.2, 1, 14, 15), "use `buffer=64KiB,flush=100ms,sync=1s`; is the fastest to write"+lastSecond+nothing+"14x"+only)
 	check("a bound is dear", one(1, 11, 14, 15), "use `buffer=64KiB,sync=never`; is the fastest to write; a power cut loses anything not synced"+nothing+"14x")
 	check("durable is nearly free", one(1, 1.01, 1.08, 15), "use `buffer=64KiB,sync=group`; costs a writer 1.08x of the fastest; a power cut loses nothing")
 	check("each is the cheaper durable one", one(1, 1.01, 14, 1.08), "use `buffer=0,sync=each`; costs a writer 1.08x of the fastest; a power cut loses nothing")
 	check("nothing bounds", []figure.Group{costs(1, map[holdfast.Policy]float64{never: 1, holdfast.Unbuffered(): 12}, never, holdfast.Unbuffered())},
 		"use `buffer=64KiB,sync=never`; is the fastest to write; a power cut loses anything not synced")
 	many := append(one(1, 1.03, 14, 15), costs(64, map[holdfast.Policy]float64{never: 1, periodic: 1.5, group: 2.1, each: 200}, all...))
-	check("two loads", many, "use `buffer=64KiB,flush=100ms,sync=1s`; costs a writer 1.03x with 1 writer, 1.50x with 64 writers of the fastest"+lastSecond+nothing+"14x with 1 writer, 2.1x with 64 writers")
+	check("two loads", many, "use `buffer=64KiB,flush=100ms,sync=1s`; costs a writer 1.03x with 1 writer, 1.50x with 64 writers of the fastest"+lastSecond+nothing+"14x with 1 writer, 2.1x with 64 writers"+only)
+	tenth := policy("buffer=64KiB,flush=100ms,sync=100ms")
+	check("two bounds", []figure.Group{costs(1, map[holdfast.Policy]float64{never: 1, periodic: 1.03, tenth: 1.3, group: 14}, never, tenth, periodic, group)},
+		"use `buffer=64KiB,flush=100ms,sync=1s`; costs a writer 1.03x of the fastest"+lastSecond+nothing+"14x; chosen by rule: the cheapest here that bounds the loss in time")
 }
 
 // TestChooseTakesPeriodsFromPacedTrials: the burst, in which the period never fell due, is no
@@ -84,6 +88,7 @@ func TestChooseTakesPeriodsFromPacedTrials(t *testing.T) {
 	paced := costs(1, map[holdfast.Policy]float64{never: 1, periodic: 1.04}, never, periodic)
 	paced.Paced, paced.Rate = true, 50000
 	r := &paced.Rows[1]
+	paced.Rows[0].Cell.Every, r.Cell.Every, paced.Rows[0].Control = 1, 1, true
 	r.Period, r.LongestSync, r.Syncs = &figure.Period{Longest: time.Second, FellDue: 3, Reached: true}, 12*time.Millisecond, 24
 	r.Cost.Low, r.Cost.High, r.Cost.Confidence = 0.97, 1.05, 0.95
 	a, ok := advise.Choose([]figure.Group{burst, paced})
@@ -107,11 +112,21 @@ func TestChooseTakesPeriodsFromPacedTrials(t *testing.T) {
 	const of = "buffer=64KiB,sync=never, at 50k/s"
 	says(0.8, 0.9, 1.05, 0, "no cost shown beside "+of+" (at most 1.05x)")
 	says(0.8, 0.9, 0.95, 0, "no cost shown beside "+of+" (at most 1.00x)")
-	says(0.97, 1.01, 1.032, 100*time.Millisecond, "no cost shown beside "+of+" (at most 1.04x: measured at periods of 100ms)")
+	says(0.97, 1.01, 1.032, 100*time.Millisecond, "no cost shown beside "+of+" (at most 1.04x, measured at periods of 100ms)")
 	says(1.05, 1.1, 1.18, 100*time.Millisecond, "costs a writer at most 1.18x of "+of+" (measured at periods of 100ms)")
 	says(1.05, 1.1, 1.18, 0, "costs a writer 1.10x (1.05-1.18) of "+of)
-	says(0, 0.9, 0, 100*time.Millisecond, "no cost shown beside "+of+" (measured at periods of 100ms: too few trials to bound it)")
-	says(0, 1.1, 0, 0, "costs a writer 1.10x of "+of)
+	says(0.5, 1.1, 25, 100*time.Millisecond, "what it costs a writer beside "+of+" is not known (measured at periods of 100ms, in 10 trials, too far apart to bound it)")
+	r.Cost.N = 2
+	says(0, 0.9, 0, 100*time.Millisecond, "what it costs a writer beside "+of+" is not known (measured at periods of 100ms, in 2 trials, too few to bound it)")
+	says(0, 1.1, 0, 0, "what it costs a writer beside "+of+" is not known (in 2 trials, too few to bound it)")
+	if text := advise.Cost(*r); text != advise.CostNotKnown {
+		t.Errorf("the cost of too few trials is %s", text)
+	}
+	r.Cost.N, r.Cost.Most = 4, 1.16 // by Student
+	says(0, 1.1, 0, 100*time.Millisecond, "no cost shown beside "+of+" (at most 1.16x, measured at periods of 100ms, in 4 trials)")
+	if text := advise.Cost(*r); text != "≤1.16x" {
+		t.Errorf("the cost of four trials is %s", text)
+	}
 	if p, got := a.Lines(); !ok || p != periodic.String() || got != want {
 		t.Errorf("%s: %q, want %q", p, got, want)
 	}

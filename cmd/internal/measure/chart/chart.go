@@ -54,6 +54,8 @@ type Point struct {
 	Series           int
 	Value, Low, High float64
 
+	AtMost bool // the value is no more than this
+
 	Key string // the page finds the dot's data by it; empty: it is not looked up
 }
 
@@ -280,7 +282,10 @@ func (r Row) draw(b *strings.Builder, s scale, y float64, number func(float64) s
 
 // words are the text that a browser shows when the pointer is on a dot.
 func (p Point) words(number func(float64) string) string {
-	if !p.hasBar() {
+	switch {
+	case p.AtMost:
+		return "at most " + number(p.Value)
+	case !p.hasBar():
 		return number(p.Value)
 	}
 	return fmt.Sprintf("%s (%s-%s)", number(p.Value), number(p.Low), number(p.High))

@@ -113,6 +113,9 @@ func withHarness(harness Summary, compare func(more float64) stat.Comparison) Co
 // with extends the interval to contain another one of the same ratio, made with the harness at one end
 // of its interval. The result has no interval if the other has none: the cost may be the harness alone.
 func (c Comparison) with(other stat.Comparison) Comparison {
+	if c.Most = max(c.Most, other.Most); c.HasInterval() || other.Most == 0 {
+		c.Most = 0
+	}
 	switch {
 	case c.Bound > 0 && other.Bound > 0 && c.Verdict == other.Verdict: // the nearer to 1
 		if c.Verdict == stat.Slower {

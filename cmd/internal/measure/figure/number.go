@@ -82,5 +82,6 @@ func (c Comparison) MarshalJSON() ([]byte, error) {
 		Confidence float64      `json:"confidence"`
 		Verdict    stat.Verdict `json:"verdict"`
 		Bound      float64      `json:"bound,omitempty"`
-	}{c.N, Number(c.Ratio), Number(c.Low), Number(c.High), c.Confidence, c.Verdict, c.Bound})
+		Most       float64      `json:"most,omitempty"`
+	}{c.N, Number(c.Ratio), Number(c.Low), Number(c.High), c.Confidence, c.Verdict, c.Bound, c.Most})
 }

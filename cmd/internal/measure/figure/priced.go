@@ -16,12 +16,12 @@ type Priced struct {
 }
 
 // Priced returns the policies of a load whose cost is known, the safest first. The cost of a policy
-// with a period comes from paced trials if the burst was too short for it.
+// with a period comes from paced trials with as many writers if the burst was too short for it.
 func (f Figures) Priced(g Group) []Priced {
 	var policies []Priced
 	add := func(r Row, paced bool) {
 		known := slices.ContainsFunc(policies, func(p Priced) bool { return p.Cell.Policy == r.Cell.Policy })
-		if !known && r.Period.Judged() && r.Cost.Ratio > 0 {
+		if !known && r.Period.Judged() && r.Cost.Ratio > 0 && !r.Unknown() {
 			policies = append(policies, Priced{Row: r, Paced: paced})
 		}
 	}
@@ -29,7 +29,7 @@ func (f Figures) Priced(g Group) []Priced {
 		add(r, false)
 	}
 	for _, other := range f.Groups {
-		if other.Paced && other.RecordBytes == g.RecordBytes && other.FileSystem == g.FileSystem {
+		if other.Paced && other.RecordBytes == g.RecordBytes && other.Writers == g.Writers && other.FileSystem == g.FileSystem {
 			for _, r := range other.Rows {
 				if !r.Control {
 					add(r, true)

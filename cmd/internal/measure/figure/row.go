@@ -64,6 +64,37 @@ type Row struct {
 	Steadiness *Steadiness        `json:"steadiness,omitempty"`
 }
 
+// AtMost returns the most that a policy may cost a writer, against the same buffer without a sync. That is known, and no more, where
+// trials at a pace show no cost, or where a policy with a shorter period was measured for it. It is 1 at the least: the policy
+// does all that its control does, and more. A most that says nothing is none.
+func (r Row) AtMost() (most float64, ok bool) {
+	if !r.besideControl() || r.shownDearer() && r.BoundBy == 0 {
+		return 0, false
+	}
+	if most = r.Cost.Most; r.Cost.HasInterval() {
+		most = r.Cost.High
+	}
+	return max(1, most), most > 0 && most <= mostInforms
+}
+
+// mostInforms is the largest cost that is worth to be bounded by.
+const mostInforms = 10
+
+// Unknown reports whether trials at a pace were too few, or too far apart, to say anything of what a policy costs.
+func (r Row) Unknown() bool {
+	_, bounded := r.AtMost()
+	return r.besideControl() && !bounded && !r.shownDearer()
+}
+
+// shownDearer reports whether it is shown that the policy costs more.
+func (r Row) shownDearer() bool { return r.Cost.Low > 1 || r.Cost.Bound > 1 }
+
+// Times returns the cost as a multiple of the fastest, or of the control: no less than 1, whatever the noise. It is NaN where there is none.
+func (r Row) Times() float64 { return max(1, r.Cost.Ratio) }
+
+// besideControl reports whether the cost is that of trials at a pace, against a control.
+func (r Row) besideControl() bool { return r.Cell.Every > 0 && !r.Control }
+
 // Stages are the parts of a trial's elapsed time. Each is a median of its own, so they need not add up.
 type Stages struct {
 	Open  Number `json:"open_ns"`

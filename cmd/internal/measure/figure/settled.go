@@ -1,6 +1,8 @@
 package figure
 
 import (
+	"slices"
+
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/stat"
 )
@@ -45,4 +47,43 @@ func Settled(run result.Run, width float64) (widest float64, ok bool) {
 		widest = 0
 	}
 	return widest, ok && paced
+}
+
+// Decided is the stop rule of a run that is to answer, and no more. It reports whether each word of the answer holds with some slack
+// (see [stat.Comparison.Decided]), or its ratio is known to ± width; a cost at a pace may also be shown to be so small. It also returns
+// the widest half-width of those that are not decided, or 0 if there is none or too few rounds to know it.
+func Decided(run result.Run, width float64) (widest float64, ok bool) {
+	f, err := Of(run)
+	if err != nil || f.Rounds < f.VerdictRounds() {
+		return 0, false
+	}
+	ok = true
+	for _, g := range f.Groups {
+		var base result.Cell
+		if at := slices.IndexFunc(g.Rows, func(r Row) bool { return r.Fastest }); at >= 0 {
+			base = g.Rows[at].Cell
+		}
+		for _, r := range g.Rows {
+			if r.Fastest || r.Control || !r.Period.Judged() {
+				continue
+			}
+			if g.Paced { // it has the noise of its own kind
+				base = r.Cell
+			}
+			if r.Cost.Decided(f.floorBetween(base, r.Cell)) {
+				continue
+			}
+			known := r.Cost.Width()
+			if most, bounded := r.AtMost(); bounded && r.Cost.HasInterval() {
+				known = most - 1
+			}
+			if !(known <= width) {
+				ok = false
+			}
+			if known > widest {
+				widest = known
+			}
+		}
+	}
+	return widest, ok
 }

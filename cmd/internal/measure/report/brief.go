@@ -234,22 +234,19 @@ func (s sheet) briefCost(g figure.Group, p holdfast.Policy) (text, marks string)
 		return none, ""
 	}
 	if row.Period.Judged() {
-		return advise.Ratio(row.Cost.Comparison), markOf(row)
+		return advise.Cost(row), markOf(row)
 	}
 	for _, other := range s.Groups {
 		like := other.Load
 		like.Paced, like.Rate = g.Paced, g.Rate
 		if r, ok := find(other); ok && other.Paced && like == g.Load && r.Period.Judged() && !r.Control {
-			if most, bounded := advise.AtMost(r); bounded {
-				return "≤" + most, byPace
+			if _, bounded := r.AtMost(); bounded || r.Unknown() {
+				return advise.Cost(r), byPace
 			}
-			if r.Cost.Ratio < 1 { // the policy does strictly more work than its control
-				return none, ""
-			}
-			return advise.Ratio(r.Cost.Comparison), byPace + markOf(r)
+			return advise.Cost(r), byPace + markOf(r)
 		}
 	}
-	return advise.Ratio(row.Cost.Comparison), tooShort
+	return advise.Cost(row), tooShort
 }
 
 func markOf(r figure.Row) string {

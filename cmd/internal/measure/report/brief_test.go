@@ -69,9 +69,50 @@ func TestNoPeriodCostsLessThanNone(t *testing.T) {
 			trial.Service, control.Service = control.Service, trial.Service
 		}
 	}
+	for form, want := range map[string]string{"text": `≤1\.00x`, "markdown": `≤1\.00x`, "page": `at most 1x`} {
+		var b bytes.Buffer
+		var err error
+		switch form {
+		case "text":
+			err = report.Text(&b, lab.Studies(), run, 160, true)
+		case "markdown":
+			err = report.Export(&b, lab.Studies(), run, report.Markdown)
+		case "page":
+			err = report.HTML(&b, lab.Studies(), run, report.More{})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !regexp.MustCompile(want).MatchString(b.String()) || regexp.MustCompile(`sync=1s[^\n]{0,60}\b0\.\d+x`).MatchString(b.String()) {
+			t.Errorf("as %s:\n%s", form, b.String())
+		}
+	}
 	shown := brief(t, run, 80)
 	if !strings.Contains(shown, " ≤1.00x*") || !strings.Contains(shown, "\n     no cost shown beside buffered=64KiB, at 50k/s (at most 1.00x)") || regexp.MustCompile(`\b0\.\d+x\*`).MatchString(shown) {
 		t.Errorf("a control that is slower:\n%s", shown)
+	}
+}
+
+// TestFewTrialsAtAPaceHaveABoundOrNone: in no form is there a bare ratio. Fewer than six have no interval, and fewer than three no bound.
+func TestFewTrialsAtAPaceHaveABoundOrNone(t *testing.T) {
+	for every, want := range map[int]*regexp.Regexp{2: regexp.MustCompile(`≤1\.\d\dx`), 5: regexp.MustCompile(`\bnot known`)} {
+		run := paced(t, 10)
+		run.Trials = slices.DeleteFunc(run.Trials, func(t *result.Trial) bool { return strings.HasPrefix(t.Cell, "paced") && t.Round%every != 1 })
+		for i := range run.Header.Cells {
+			if c := &run.Header.Cells[i]; strings.HasPrefix(c.Name, "paced") {
+				c.Every = every
+			}
+		}
+		for _, whole := range []bool{false, true} {
+			var b bytes.Buffer
+			if err := report.Text(&b, lab.Studies(), run, 120, whole); err != nil {
+				t.Fatal(err)
+			}
+			row := regexp.MustCompile(`(?m)^.*sync=1s .*$`).FindAllString(b.String(), -1)
+			if !slices.ContainsFunc(row, want.MatchString) || regexp.MustCompile(`[^≤.\d][\d.]+x\*`).MatchString(b.String()) {
+				t.Errorf("every %d, whole %v:\n%s", every, whole, b.String())
+			}
+		}
 	}
 }
 

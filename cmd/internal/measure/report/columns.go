@@ -49,8 +49,8 @@ var groupColumns = []column{
 	{long: "95 % interval", head: "95 %", in: inPage, closed: true, cell: func(r figure.Row) string { return interval(r.Net.Write) }},
 	{head: "a Write", long: "mean time of a Write", rank: 3, open: true, cell: func(r figure.Row) string { return nanoseconds(r.Net.Service.Median) }},
 	{long: "95 % interval", head: "95 %", in: inPage, open: true, cell: func(r figure.Row) string { return interval(r.Net.Service) }},
-	{head: "cost", cell: func(r figure.Row) string { return advise.Ratio(r.Cost.Comparison) }},
-	{head: "95 %", long: "cost, 95 % interval", rank: 2, isWord: true, cell: func(r figure.Row) string { return advise.Interval(r.Cost.Comparison) }},
+	{head: "cost", cell: advise.Cost},
+	{head: "95 %", long: "cost, 95 % interval", rank: 2, isWord: true, cell: advise.CostInterval},
 	{isWord: true, cell: word},
 	{head: "durable", long: "until durable, a record", rank: 4, closed: true, raw: "sync_ns", cell: func(r figure.Row) string { return nanoseconds(r.Net.Durable.Median) }},
 	{head: "oldest", long: "the oldest byte that was not durable", rank: 4, open: true, raw: "oldest_not_durable_ns", cell: func(r figure.Row) string {

@@ -31,9 +31,6 @@ func (s sheet) costAgainstLoss(need needs) []page.Section {
 		}
 		cheapest, band := math.Inf(1), ""
 		for i, p := range policies {
-			if p.Paced && p.Cell.Writers != g.Writers {
-				continue // the need does not concern this load
-			}
 			row := chart.Row{Label: advise.Name(p.Cell.Policy), Marked: s.advises(p.Row)}
 			if row.Marked {
 				row.Label += "  ◀ advised"
@@ -42,7 +39,10 @@ func (s sheet) costAgainstLoss(need needs) []page.Section {
 				row.Band, band = "a power cut takes "+loses, loses
 			}
 			row.Limit = need.limit(i, policies)
-			point := chart.Point{Value: p.Cost.Ratio, Low: p.Cost.Low, High: p.Cost.High, Key: p.Cell.Name}
+			point := chart.Point{Value: p.Times(), Low: p.Cost.Low, High: p.Cost.High, Key: p.Cell.Name}
+			if most, ok := p.AtMost(); ok {
+				point.Value, point.Low, point.High, point.AtMost = most, 1, most, true
+			}
 			if p.Paced {
 				point.Series = 1
 			}
@@ -116,11 +116,15 @@ func (s sheet) tiles() []page.Tile {
 		}
 	}
 	loss := s.advice.Policy.Loss()
-	power := strings.TrimPrefix(s.advice.Brief().Loses, "a power cut loses ")
+	power, rests, _ := strings.Cut(strings.TrimPrefix(s.advice.Brief().Loses, "a power cut loses "), " (")
+	promise := "the policy promises: " + loss.Power.String()
+	if rests != "" {
+		promise = strings.TrimSuffix(rests, ")") + "; " + promise
+	}
 	process, note, _ := strings.Cut(loss.Process.String(), ", ")
 	return []page.Tile{
 		cost,
-		{Label: "Lost at a power cut", Value: power, Note: "the policy promises: " + loss.Power.String()},
+		{Label: "Lost at a power cut", Value: power, Note: promise},
 		{Label: "Lost when the process dies", Value: process, Note: note},
 	}
 }

@@ -112,7 +112,7 @@ func (s sheet) page(more More) (page.Page, error) {
 	return p, nil
 }
 
-// answer returns the advice in two sentences.
+// answer returns the advice in sentences.
 func (s sheet) answer() []string {
 	if why := advise.Missing(s.Groups); why != "" {
 		return []string{strings.ToUpper(why[:1]) + why[1:] + "."}
@@ -126,10 +126,13 @@ func (s sheet) answer() []string {
 		loses += "; " + a.Nothing
 	}
 	it := "it " // costs, or is the fastest
-	if strings.HasPrefix(a.Costs, "no ") {
+	if strings.HasPrefix(a.Costs, "no ") || strings.HasPrefix(a.Costs, "what ") {
 		it = ""
 	}
 	sentences := []string{fmt.Sprintf("use %v%s: %s%s.", a.Policy, s.guess(), it, a.Costs), loses + "."}
+	if a.Rule != "" {
+		sentences = append(sentences, a.Rule+".")
+	}
 	for i, text := range sentences {
 		text = s.policiesAsCode(text)
 		sentences[i] = strings.ToUpper(text[:1]) + text[1:]

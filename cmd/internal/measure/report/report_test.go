@@ -300,8 +300,8 @@ func TestPacedTrialsAreTheEvidence(t *testing.T) {
 			t.Errorf("there is no %s in\n%s", want, shown)
 		}
 	}
-	if use := shown[strings.Index(shown, "\nuse  ")+1:]; strings.Count(use, "\n") > 4 {
-		t.Errorf("more than four lines:\n%s", use)
+	if use := shown[strings.Index(shown, "\nuse  ")+1:]; strings.Count(use, "\n") > 5 || !strings.Contains(use, "\n     chosen by rule, ") {
+		t.Errorf("more than four lines and the rule:\n%s", use)
 	}
 }
 

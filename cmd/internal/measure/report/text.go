@@ -152,7 +152,7 @@ func (s sheet) guess() string {
 	return ""
 }
 
-// adviceText returns the advice in at most four lines, if they are wide enough.
+// adviceText returns the advice in lines: four at most, if it can, and then the rule by which it was chosen.
 func (s sheet) adviceText() (lines string) {
 	const under, most = "     ", 4
 	for _, a := range []advise.Advice{s.advice, s.advice.Brief()} {
@@ -161,6 +161,9 @@ func (s sheet) adviceText() (lines string) {
 		if strings.Count(lines, "\n") <= most {
 			break
 		}
+	}
+	if s.advice.Rule != "" {
+		lines += under + strings.TrimLeft(wrap(under+s.advice.Rule, s.columns, under), " ")
 	}
 	return lines
 }

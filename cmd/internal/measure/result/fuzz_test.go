@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -99,6 +100,29 @@ func FuzzTrial(f *testing.F) {
 		again, err := Read(bytes.NewReader(first.Bytes()))
 		if err := errors.Join(err, Write(&second, again)); err != nil || !bytes.Equal(first.Bytes(), second.Bytes()) {
 			t.Fatalf("%q is written as\n%s, and then as\n%s: %v", line, first.Bytes(), second.Bytes(), err)
+		}
+	})
+}
+
+// FuzzFile reads any bytes: an error or a run, and memory for what is there alone, whatever its numbers claim.
+func FuzzFile(f *testing.F) {
+	full := fullTrial()
+	full.Cell = "a"
+	text, err := json.Marshal(trial{kindTrial, full})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add([]byte(oneCell + string(text) + "\n" + `{"kind":"end","state":"complete"}` + "\n"))
+	f.Add([]byte(`{"kind":"header","schema_version":3,"cells":[{"name":"a","writers":1000000000}],"plan":{"rounds":1000000000}}` + "\n"))
+	f.Add([]byte(oneCell + `{"kind":"resume"}` + "\n" + `{"kind":"control","round":1000000000,"write_ns":1,"fdatasync_ns":1}` + "\n"))
+	f.Fuzz(func(t *testing.T, file []byte) {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		run, err := Read(bytes.NewReader(file))
+		runtime.ReadMemStats(&after)
+		// A histogram that is looked into has one size, whatever is in it.
+		if took, most := after.TotalAlloc-before.TotalAlloc, uint64(1<<20+(len(run.Trials)+1)<<21+100*len(file)); took > most {
+			t.Errorf("%d bytes of memory for a file of %d with %d trials: %v", took, len(file), len(run.Trials), err)
 		}
 	})
 }

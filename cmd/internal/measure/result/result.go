@@ -93,6 +93,8 @@ type Plan struct {
 	// Width is the half-width of all ratios' intervals at which the run ends: 0.05 is ±5 %. 0 is a run
 	// with exactly Rounds rounds.
 	Width float64 `json:"width,omitempty"`
+	// Words says that a ratio need not be known so well where the word for it is decided.
+	Words bool `json:"words,omitempty"`
 	// MostRounds bounds the rounds of a run with a Width, by the bytes that it may write;
 	// 0 is no bound.
 	MostRounds int `json:"most_rounds,omitempty"`
@@ -340,7 +342,7 @@ type End struct {
 	Elapsed time.Duration `json:"elapsed_ns"`       // since the start or the last resumption, with checks and pauses
 
 	// Width is the half-width of the widest of all ratios' intervals at the end, if the plan has a
-	// Width; 0: not known.
+	// Width, without the ratios whose words are decided; 0: not known, or none.
 	Width float64 `json:"width,omitempty"`
 
 	// ClockJump is how far the time of day went ahead of the monotonic clock, by which everything is

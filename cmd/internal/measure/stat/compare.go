@@ -55,6 +55,9 @@ type Comparison struct {
 	// the end of Student's interval of the logarithms, at the confidence that the interval would have. The second
 	// assumes normal rounds; TestGrossWordsAreNotFalse has rounds that are not.
 	Bound float64
+
+	// Most is 0 but for a ratio without an interval, of grossRounds or more: it is no larger than this, by what Bound is found by.
+	Most float64
 }
 
 // Far returns the least factor by which one is slower or faster, if that is proven and ten or more; else 0.
@@ -110,6 +113,20 @@ func (c Comparison) Width() float64 {
 	return math.Expm1((math.Log(c.High) - math.Log(c.Low)) / 2)
 }
 
+// slack is how many times wider the interval of a ratio may be for a word that is decided.
+const slack = 1.5
+
+// Decided reports whether the word would be the same, beyond this floor, if the interval were half as wide again. So further rounds
+// would hardly take it back. A run that ends on it may end on a difference that it was looking for: without the slack, too often by chance.
+func (c Comparison) Decided(floor float64) bool {
+	if !c.HasInterval() || c.Verdict == NotProven {
+		return false
+	}
+	low, high := math.Log(c.Low), math.Log(c.High)
+	more := (slack - 1) * (high - low) / 2
+	return verdict(c.N, low-more, high+more, math.Log1p(floor), math.Log1p(Band)) == c.Verdict
+}
+
 // Unseen returns the largest difference that the interval leaves possible, in either direction, as
 // a factor's distance from 1. With 0.09 any difference above 9 % would have been seen. It is NaN
 // where there is no interval.
@@ -118,6 +135,9 @@ func (c Comparison) Unseen() float64 { return max(c.High, 1/c.Low) - 1 }
 // Reaching returns the comparison with its interval extended up to a ratio. The verdict becomes not proven if the new interval
 // contradicts it.
 func (c Comparison) Reaching(ratio float64) Comparison {
+	if c.Most > 0 {
+		c.Most = max(c.Most, ratio)
+	}
 	if !c.HasInterval() || !(ratio > c.High) {
 		return c
 	}
@@ -165,7 +185,7 @@ func compare(a, b []float64, floor, band, confidence float64) Comparison {
 	return c
 }
 
-// boundGross finds the verdict for a gross difference with fewer rounds than an interval needs.
+// boundGross finds the verdict for a gross difference with fewer rounds than an interval needs, and an upper bound of the ratio.
 func (c *Comparison) boundGross(logs []float64, floor, confidence float64) {
 	if len(logs) < grossRounds {
 		return
@@ -180,6 +200,7 @@ func (c *Comparison) boundGross(logs []float64, floor, confidence float64) {
 	}
 	reach := studentQuantile(len(logs)-1, confidence) * math.Sqrt(squares/(n-1)/n)
 	slower, faster := min(mean-reach, slices.Min(logs)), max(mean+reach, slices.Max(logs))
+	c.Most = math.Exp(faster)
 	least := max(math.Log(gross), math.Log1p(floor)) // NaN: nothing is beyond
 	switch {
 	case slower >= least:

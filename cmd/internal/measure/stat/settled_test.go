@@ -66,3 +66,28 @@ func TestSettledSeesWidthsOnly(t *testing.T) {
 		}
 	}
 }
+
+// A word is decided if an interval that is half as wide again has it too.
+func TestDecidedHasSlack(t *testing.T) {
+	check := func(low, high, floor float64, want bool) {
+		t.Helper()
+		c := estimate{(math.Log(low) + math.Log(high)) / 2, math.Log(low), math.Log(high), 0.95}.comparison(12, floor, Band)
+		if got := c.Decided(floor); got != want {
+			t.Errorf("%v (%v-%v) beyond %v: decided is %v", c.Verdict, low, high, floor, got)
+		}
+	}
+	check(1.6, 2.5, 0, true)
+	check(1.02, 2.5, 0, false) // slower, and hardly
+	check(1.02, 1.03, 0, true)
+	check(1.6, 2.5, 0.5, false) // the floor takes the slack
+	check(1.6, 2.5, math.NaN(), false)
+	check(0.5, 0.6, 0.1, true)
+	check(0.5, 0.9, 0, false)
+	check(0.99, 1.01, 0.01, true)   // the same
+	check(0.96, 1.045, 0.01, false) // the same, and hardly
+	check(0.8, 1.3, 0.01, false)    // not proven
+	check(12, 40, 0.3, true)
+	if c := (Comparison{N: 4, Verdict: Slower, Bound: 9}); c.Decided(0) {
+		t.Error("a word without an interval is decided")
+	}
+}

@@ -220,6 +220,27 @@ func TestSameCodeAgainstItselfUntilSettled(t *testing.T) {
 	}
 }
 
+// The same where a run ends as soon as its word is decided, or the ratio is known to ± want: looking for words after each round
+// says no more false ones.
+func TestSameCodeAgainstItselfUntilDecided(t *testing.T) {
+	isolate.Once(t)
+	for _, w := range worlds {
+		t.Run(w.name, func(t *testing.T) {
+			sum := simulate(t, runs()/4, 1, func(r *rand.Rand, s *simulated) {
+				for rounds := VerdictRounds; rounds <= 40; rounds++ {
+					s.run(r, w.draw, rounds)
+					if c := s.compare(); c.Decided(Floor(*s.original, s.twin)) || c.Width() <= w.want {
+						return
+					}
+				}
+			})
+			if got := sum.part(Faster, Slower); got > 0.05 {
+				t.Errorf("%.1f %% of the verdicts are false", 100*got)
+			}
+		})
+	}
+}
+
 // A planted 10 % under 3 % of noise. 20 rounds find it, with an interval that covers it, and never
 // call it the same or faster.
 func TestPlantedTenPercent(t *testing.T) {

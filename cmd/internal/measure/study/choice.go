@@ -21,6 +21,7 @@ type Preset struct {
 	Budget time.Duration // for everything, calibration included
 	Rounds int
 	Width  float64 // at which the run ends, see result.Plan; 0: the run ends after Rounds
+	Words  bool    // it also ends where words are decided
 	Full   bool    // the larger matrix
 }
 
@@ -34,12 +35,12 @@ const (
 
 // Quick is the shortest preset: just enough rounds to prove a factor of two among the usual policies, and enough paced trials to
 // give the default run's advice. Longer presets begin with their planned rounds, or with fewer, down to ten, on a slow disk. They
-// go on until every ratio is known to the width of [stat.Band] or the time is up.
+// go on until every ratio is known to their width or the time is up.
 func Quick() Preset { return Preset{Name: PresetQuick, Budget: 15 * time.Second, Rounds: 12} }
 
-// Default is the preset of a run that names no preset.
+// Default is the preset of a run that names no preset. It ends as soon as each word of its answer is decided.
 func Default() Preset {
-	return Preset{Name: PresetDefault, Budget: 45 * time.Second, Rounds: 15, Width: stat.Band}
+	return Preset{Name: PresetDefault, Budget: 45 * time.Second, Rounds: 15, Width: 0.10, Words: true}
 }
 
 // Full is the preset with the larger matrix.
@@ -151,6 +152,10 @@ func (c Choice) WidthToReach() float64 {
 	}
 	return c.Preset.Width
 }
+
+// EndsByWords reports whether the run ends where words are decided, and its ratios are known less well. A width that was asked for
+// is reached.
+func (c Choice) EndsByWords() bool { return c.WidthToReach() > 0 && c.Width == 0 && c.Preset.Words }
 
 // The settings that a study may take, by the names of their flags.
 const (

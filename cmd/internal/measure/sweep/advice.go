@@ -86,7 +86,7 @@ func (s Sweep) preparePaced(ctx context.Context, g *trial.WorkDir, c study.Choic
 	}
 	m, plan := matrix(c, p.loads, cells, p.rounds)
 	m.Limit = max(1, left)
-	plan.Limit, plan.Width = m.Limit, 0
+	plan.Limit, plan.Width, plan.Words = m.Limit, 0, false
 	return m, plan, g.Need(plan.Room)
 }
 

@@ -216,7 +216,7 @@ func steadyLongest(c study.Choice, cells int) time.Duration {
 // matrix returns the cells as a matrix, and its plan.
 func matrix(c study.Choice, loads []Workload, cells []trial.Cell, rounds int) (trial.Matrix, result.Plan) {
 	m := trial.Matrix{Cells: cells, Rounds: rounds, Seed: c.Seed}
-	plan := result.Plan{Preset: c.Preset.Name, Rounds: rounds, Width: c.WidthToReach(), Estimate: m.Estimate()}
+	plan := result.Plan{Preset: c.Preset.Name, Rounds: rounds, Width: c.WidthToReach(), Words: c.EndsByWords(), Estimate: m.Estimate()}
 	var once, round int64 // bytes
 	type part struct{ size, every int64 }
 	var paced []part

@@ -1,0 +1,14 @@
+//go:build !linux
+
+// Command foreign runs on Linux.
+package main
+
+import (
+	"fmt"
+	"os"
+)
+
+func main() {
+	fmt.Fprintln(os.Stderr, "foreign: it mounts file systems of Linux")
+	os.Exit(3)
+}
