@@ -57,6 +57,7 @@ func (b *Batch) sync(file *os.File, r *record, together bool) error {
 		err := raw.Control(func(fd uintptr) {
 			begun <- nil
 			b.set.whole.syncs.Add(1)
+			defer b.set.watchSync(r.path)()
 			failed = sys.Disk{}.Sync(int(fd))
 		})
 		if err != nil {
@@ -95,7 +96,9 @@ func (b *Batch) syncAdded(added []addedFile) {
 		whole := durable.WorthIt(b.set.disk, len(same))
 		if whole {
 			b.set.whole.syncs.Add(1)
+			end := b.set.watchSync("")
 			whole = unix.Syncfs(same[0].fd) == nil
+			end()
 		}
 		durable.Abreast(durable.Waiters, len(same), func(i int) {
 			x := same[i]
@@ -103,7 +106,10 @@ func (b *Batch) syncAdded(added []addedFile) {
 				b.synced(x.result, disk.WriteError(x.fd))
 			} else {
 				b.set.whole.syncs.Add(1)
-				b.synced(x.result, disk.Sync(x.fd))
+				end := b.set.watchSync(x.result.path)
+				err := disk.Sync(x.fd)
+				end()
+				b.synced(x.result, err)
 			}
 			disk.Close(x.fd) // the program's own close reports what is left
 		})

@@ -12,6 +12,7 @@ func deviceOf(os.FileInfo) uint64 { return 0 }
 // sync syncs a file that the program has given to Add.
 func (b *Batch) sync(file *os.File, r *record, _ bool) error {
 	b.set.whole.syncs.Add(1)
+	defer b.set.watchSync(r.path)()
 	b.synced(r, file.Sync())
 	return nil
 }

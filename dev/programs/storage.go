@@ -42,7 +42,7 @@ func NewStorage(dir string) (*Storage, error) {
 	if err != nil {
 		return nil, err
 	}
-	objects := &objectFiles{Filesystem: osfs.New(dir), dir: dir, batch: set.Begin(), named: map[string]string{}}
+	objects := &objectFiles{Filesystem: osfs.New(dir), dir: dir, set: set, batch: set.Begin(), named: map[string]string{}}
 	s := &Storage{filesystem.NewStorage(objects, cache.NewObjectLRUDefault()), objects, set, sync.Mutex{}}
 	return s, nil
 }
@@ -101,6 +101,7 @@ func (s *Storage) replace(name string, data []byte) error {
 type objectFiles struct {
 	billy.Filesystem
 	dir string
+	set *files.Set
 
 	mu    sync.Mutex
 	batch *files.Batch
@@ -143,7 +144,7 @@ func (o *objectFiles) TempFile(dir, prefix string) (billy.File, error) {
 		name := o.Join(dir, fmt.Sprintf("%s%d_%d", prefix, os.Getpid(), n))
 		f, err := os.OpenFile(o.path(name), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o444)
 		if errors.Is(err, fs.ErrNotExist) {
-			if err = os.MkdirAll(o.path(dir), 0o777); err == nil {
+			if err = o.MkdirAll(dir, 0o777); err == nil {
 				continue
 			}
 		}
@@ -155,16 +156,54 @@ func (o *objectFiles) TempFile(dir, prefix string) (billy.File, error) {
 
 // Rename gives a file its name at the next barrier.
 func (o *objectFiles) Rename(from, to string) error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if err := o.batch.Mkdir(filepath.Dir(o.path(to)), 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := o.MkdirAll(filepath.Dir(to), 0o777); err != nil {
 		return err
 	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	if err := o.batch.Rename(o.path(from), o.path(to)); err != nil {
 		return err
 	}
 	o.named[filepath.Clean(to)] = from
 	return nil
+}
+
+// MkdirAll is billy's. The names are durable at the next barrier.
+func (o *objectFiles) MkdirAll(dir string, perm os.FileMode) error {
+	if _, err := os.Stat(o.path(dir)); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := o.MkdirAll(filepath.Dir(filepath.Clean(dir)), perm); err != nil {
+		return err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err := o.batch.Mkdir(o.path(dir), perm); !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+// A wholeFile is written anew: the configuration.
+type wholeFile struct {
+	*files.Pending
+	name string
+}
+
+func (f wholeFile) Name() string                      { return f.name }
+func (f wholeFile) Lock() error                       { return nil } // nobody else knows it
+func (f wholeFile) Unlock() error                     { return nil }
+func (f wholeFile) Read([]byte) (int, error)          { return 0, billy.ErrNotSupported }
+func (f wholeFile) ReadAt([]byte, int64) (int, error) { return 0, billy.ErrNotSupported }
+func (f wholeFile) Close() error                      { return f.Commit(context.Background()) }
+
+// Create makes a file that is durable when it is closed.
+func (o *objectFiles) Create(name string) (billy.File, error) {
+	p, err := o.set.Pending(o.path(name))
+	if err != nil {
+		return nil, err
+	}
+	return wholeFile{p, name}, nil
 }
 
 // as calls do with a name, or with the temporary one of a file that awaits it.
