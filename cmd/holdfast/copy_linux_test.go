@@ -43,7 +43,7 @@ func TestResumedCopyGoesOnWhereItWasInterrupted(t *testing.T) {
 	if err := c.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	if code := c.exit(t); code != cli.ExitInterrupted || !strings.Contains(c.reported.String(), "\nhint: what was copied is whole; no other name has changed, and the same call goes on ") {
+	if code := c.exit(t); code != cli.ExitInterrupted || !strings.Contains(c.reported.String(), "\nhint: the copied files are complete; the same command continues the unfinished large file, ") {
 		t.Fatalf("exit code %d:\n%s", code, c.reported.String())
 	}
 	if got := strings.Join(namesIn(t, dir), " "); got != ".x.holdfast-partial source" {

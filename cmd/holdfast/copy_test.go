@@ -37,7 +37,7 @@ func TestInterruptedCopyLeavesTheOldFileOrNone(t *testing.T) {
 			t.Fatal(err)
 		}
 		if code := c.exit(t); code != exitBy(signal) || !strings.Contains(c.reported.String(), "holdfast: interrupted after 0 files, ") ||
-			!strings.Contains(c.reported.String(), "\nhint: what was copied is whole; no partial file is left; with --resume ") {
+			!strings.Contains(c.reported.String(), "\nhint: the copied files are complete; no partial file is left; with --resume, ") {
 			t.Errorf("exit code %d:\n%s", code, c.reported.String())
 		}
 		if strings.Contains(c.stdout.String(), "failed") {

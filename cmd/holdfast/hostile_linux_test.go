@@ -98,7 +98,7 @@ func TestDiskFillsUpInTheMiddle(t *testing.T) {
 			close(ended)
 			<-full
 			stderr := c.reported.String()
-			if code != cli.ExitCannot || !strings.Contains(stderr, "no space left on device") || !strings.Contains(stderr, "\nhint: "+hint+"; what was measured is in "+file+", and --resume goes on") {
+			if code != cli.ExitCannot || !strings.Contains(stderr, "no space left on device") || !strings.Contains(stderr, "\nhint: "+hint+"; the results so far are in "+file+", and --resume continues the run") {
 				t.Errorf("exit code %d, stderr:\n%s", code, stderr)
 			}
 			if run := readFile(t, file); run.Rounds() < 1 || run.Torn || run.Complete() {
@@ -114,8 +114,8 @@ func TestDiskFillsUpInTheMiddle(t *testing.T) {
 			checkFinished(t, file, 1, 4)
 		}
 		measured, results := mounted(t, "tmpfs", "size=16m"), mounted(t, "tmpfs", "size=64k")
-		check(measured, measured, t.TempDir(), "free some space, or give a directory on another disk to --dir")
-		check(results, t.TempDir(), results, "free some space where the results are")
+		check(measured, measured, t.TempDir(), "free some space, or name a directory on another disk with --dir")
+		check(results, t.TempDir(), results, "free some space on the disk of the results")
 	})
 }
 
@@ -165,7 +165,7 @@ func TestGroundVanishes(t *testing.T) {
 			}
 			code := c.exit(t)
 			stderr := c.reported.String()
-			if code != cli.ExitCannot || !strings.Contains(stderr, "the directory "+c.ground(t)+" vanished while it was measured: ") || !strings.Contains(stderr, "\nhint: remove nothing there while it runs; what was measured is in "+file) {
+			if code != cli.ExitCannot || !strings.Contains(stderr, "the directory "+c.ground(t)+" was removed during the measurement: ") || !strings.Contains(stderr, "\nhint: don't remove it while holdfast runs; the results so far are is in "+file) {
 				t.Errorf("%s: exit code %d, stderr:\n%s", name, code, stderr)
 			}
 			if run := readFile(t, file); run.Rounds() < 1 || run.End == nil || run.End.State != result.Failed {
@@ -356,8 +356,8 @@ func TestMemoryLimitBelowTheBuffers(t *testing.T) {
 		}
 		nothingIn(t, dir)
 	}
-	check(cli.ExitCannot, "policy=buffer=48MiB,sync=never/record=128B/writers=1 holds up to 96 MiB in memory, and the control group of this process may have 96 MiB", "--writers", "1", "--policy", "buffer=48MiB")
-	check(cli.ExitCannot, "record=1MiB/writers=64 holds up to 128 MiB in memory", "--record", "1MiB", "--writers", "64", "--policy", "buffer=0")
+	check(cli.ExitCannot, "policy=buffer=48MiB,sync=never/record=128B/writers=1 needs up to 96 MiB of memory, and the limit of this process's control group is 96 MiB", "--writers", "1", "--policy", "buffer=48MiB")
+	check(cli.ExitCannot, "record=1MiB/writers=64 needs up to 128 MiB of memory", "--record", "1MiB", "--writers", "64", "--policy", "buffer=0")
 	check(cli.ExitOK, "", "--writers", "1", "--policy", "buffer=1MiB")
 }
 
@@ -491,9 +491,9 @@ func TestUserLearnsWhatTakesRoot(t *testing.T) {
 		}
 		nothingIn(t, dir)
 	}
-	check("caches can't be dropped: ", "--cache try-cold measures anyhow", "--cache", "drop")
-	check("root", "--cache try-cold measures anyhow", "--cache", "remount")
-	check("-o: open /holdfast-results.jsonl: permission denied", "give a new file in a directory that you may write to", "-o", "/holdfast-results.jsonl")
+	check("caches can't be dropped: ", "use --cache try-cold to measure anyway", "--cache", "drop")
+	check("root", "use --cache try-cold to measure anyway", "--cache", "remount")
+	check("-o: open /holdfast-results.jsonl: permission denied", "name a new file in a directory that you may write to", "-o", "/holdfast-results.jsonl")
 }
 
 // TestVolumesOfOthersAreReportedAsNotSeen has a volume mounted in a directory that only root may
@@ -517,8 +517,8 @@ func TestVolumesOfOthersAreReportedAsNotSeen(t *testing.T) {
 		t.Cleanup(func() { _ = os.Chdir(before) })
 		c := asNobody(t, dir, "volumes")
 		code, text := c.exit(t), c.stdout.String()
-		if code != cli.ExitOK || c.reported.Len() > 0 || !strings.Contains(text, "nothing in this directory, and nothing mounted, as far as can be seen.") ||
-			!strings.Contains(text, "\nNot seen, which root could:\n  ") || !strings.Contains(text, volume+": permission denied") {
+		if code != cli.ExitOK || c.reported.Len() > 0 || !strings.Contains(text, "in this directory, and none mounted, as far as this user can see.") ||
+			!strings.Contains(text, "\nOnly root can see:\n  ") || !strings.Contains(text, volume+": permission denied") {
 			t.Errorf("exit code %d:\n%s%s", code, text, c.reported.String())
 		}
 		if c := asNobody(t, dir, "volumes", locked); c.exit(t) == cli.ExitOK {

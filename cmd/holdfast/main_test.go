@@ -436,7 +436,7 @@ func TestAdviseNamesWhatItLeavesOut(t *testing.T) {
 	isolate.Once(t)
 	var talk bytes.Buffer
 	err := runCommand(t.Context(), []string{"advise", "--need", "loss<=200ms", "--dir", t.TempDir(), "--allow-tmpfs", "--time", "3s"}, nil, io.Discard, &talk)
-	want := "holdfast: not measured, because 3s is too short for trials that show anything of them: "
+	want := "holdfast: not measured, because 3s is too short for useful trials of them: "
 	if _, left, ok := strings.Cut(talk.String(), want); !ok || !strings.Contains(left, "buffer=0,sync=each\n") {
 		t.Errorf("%v\n%s", err, talk.String())
 	}

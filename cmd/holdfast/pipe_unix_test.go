@@ -34,11 +34,11 @@ func TestEarlierResultsAreFiles(t *testing.T) {
 		}
 	}
 	for _, none := range []string{pipe(t, filepath.Join(dir, "pipe")), "/dev/zero", dir} {
-		check("--resume "+none+": the results go on in a file, and this is none", "bench", "--resume", none)
+		check("--resume "+none+": new results are appended to a file, and this is not a regular file", "bench", "--resume", none)
 	}
 	check("/dev/zero: it is a device", "bench", "--from", "/dev/zero")
 	check("/dev/zero: it is a device", "report", "/dev/zero")
-	check("--resume -: the results go on in a file", "bench", "--resume", "-")
+	check("--resume - is not possible: new results are appended to a file", "bench", "--resume", "-")
 }
 
 // TestReadersOfAPipeEndWhenInterrupted: nobody opens the other end.
@@ -49,7 +49,7 @@ func TestReadersOfAPipeEndWhenInterrupted(t *testing.T) {
 		cancel()
 		var stderr strings.Builder
 		code := cli.Report(&stderr, runCommand(ctx, args, nil, io.Discard, io.Discard))
-		if want := "holdfast: interrupted while " + quiet + " was read\n"; code != cli.ExitInterrupted || stderr.String() != want {
+		if want := "holdfast: interrupted while reading " + quiet + "\n"; code != cli.ExitInterrupted || stderr.String() != want {
 			t.Errorf("%q: exit code %d, stderr:\n%s", args, code, stderr.String())
 		}
 		// The waiting reader gets its other end, and reads nothing.

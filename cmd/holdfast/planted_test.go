@@ -193,7 +193,7 @@ func TestDryRunWritesNothing(t *testing.T) {
 		{"--from", "results.jsonl"}, {"--from", "results.jsonl", "-o", "new.jsonl"}, {"--resume", "killed.jsonl"},
 	} {
 		stdout, _ := bench(t, append([]string{"bench", "--dry-run", "--allow-tmpfs"}, args...)...)
-		if !strings.Contains(stdout, "nothing was written: this is a plan only") || !strings.Contains(stdout, " in an order by seed ") {
+		if !strings.Contains(stdout, "this is only a plan: nothing was measured or written") || !strings.Contains(stdout, " in random order (seed ") {
 			t.Errorf("%q: stderr:\n%s", args, stdout)
 		}
 		unchanged(t, before, look(t, dir))

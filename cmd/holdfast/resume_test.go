@@ -151,7 +151,7 @@ func TestResumeFinishesWhatWasInterruptedOrKilled(t *testing.T) {
 				return endBy(t, again, signal, file)
 			})
 			stdout, reported := bench(t, "bench", "--resume", file, "--allow-tmpfs")
-			if !strings.Contains(reported, "ended after 4 rounds: all that were planned") || strings.Contains(reported, "round 5") || !strings.Contains(stdout, ", 4 rounds\n") {
+			if !strings.Contains(reported, "ended after 4 rounds: all planned rounds") || strings.Contains(reported, "round 5") || !strings.Contains(stdout, ", 4 rounds\n") {
 				t.Errorf("stderr:\n%s%s", reported, stdout)
 			}
 			checkFinished(t, file, 2, 4)
@@ -249,7 +249,7 @@ func TestResumeRemovesOnlyItsOwnLeftover(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(own, "mine"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, reported := bench(t, "bench", "--resume", file, "--allow-tmpfs"); !strings.Contains(reported, own+" is left: mine in it is nothing that a run makes; remove it by hand, if no other run has it") {
+	if _, reported := bench(t, "bench", "--resume", file, "--allow-tmpfs"); !strings.Contains(reported, own+" is left: mine in it is nothing that a run makes; remove it by hand if no other run uses it") {
 		t.Errorf("stderr:\n%s", reported)
 	}
 	if left := leftovers(t, dir); !reflect.DeepEqual(left, []string{other, own}) && !reflect.DeepEqual(left, []string{own, other}) {
@@ -273,8 +273,8 @@ func TestTheNextRunNamesWhatAKilledOneLeft(t *testing.T) {
 	}
 	killed.exit(t)
 	c := startChild(t, small(dir)...)
-	c.until(t, fmt.Sprintf("beside it is %q, which looks like the files of a killed run; holdfast volumes --clean %q removes such", stale, dir))
-	c.until(t, fmt.Sprintf("beside it a run goes on and disturbs this one, in %q", other))
+	c.until(t, fmt.Sprintf("found %q, which looks like a leftover of a killed run; holdfast volumes --clean %q removes leftovers", stale, dir))
+	c.until(t, fmt.Sprintf("another run is going on in %q, and disturbs this one", other))
 	for _, c := range []*child{c, alive} {
 		if err := c.Process.Signal(os.Interrupt); err != nil {
 			t.Fatal(err)
@@ -294,7 +294,7 @@ func TestResumeRefusesARunThatGoesOn(t *testing.T) {
 	c := startChild(t, small(dir, "--time", "2s", "--rounds", "1000", "-o", file)...)
 	c.until(t, "round 1 of 1000")
 	code, reported := refusalOf(t, "bench", "--resume", file, "--allow-tmpfs")
-	if code != cli.ExitUsage || !strings.Contains(reported, "--resume "+file+": it still goes on, in "+c.ground(t)) {
+	if code != cli.ExitUsage || !strings.Contains(reported, "--resume "+file+": the run is still going on, in "+c.ground(t)) {
 		t.Errorf("exit code %d, stderr:\n%s", code, reported)
 	}
 	if err := c.Process.Signal(os.Interrupt); err != nil {

@@ -147,14 +147,14 @@ func TestServeSaysWhoElseMayRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	taken := startChild(t, "serve", t.TempDir(), "--listen", "127.0.0.1:"+port)
-	if code := taken.exit(t); code != cli.ExitCannot || !strings.Contains(taken.reported.String(), "address already in use\nhint: --listen names the address") {
+	if code := taken.exit(t); code != cli.ExitCannot || !strings.Contains(taken.reported.String(), "address already in use\nhint: choose another address with --listen") {
 		t.Errorf("a taken port: exit code %d\n%s", code, taken.reported.String())
 	}
 	browse(t, "127.0.0.1:"+port, "")
 	if err := c.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	if code := c.exit(t); code != 0 || !strings.Contains(c.reported.String(), "holdfast: caution: whoever reaches ") {
+	if code := c.exit(t); code != 0 || !strings.Contains(c.reported.String(), "holdfast: caution: everybody who can reach ") {
 		t.Errorf("exit code %d\n%s", code, c.reported.String())
 	}
 }

@@ -49,7 +49,7 @@ func TestRunInsideGoesOnAfterAnInterruptAndAKill(t *testing.T) {
 	if err := first.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	if code := first.exit(t); code != cli.ExitInterrupted || !strings.Contains(first.reported.String(), "bench --resume "+file+" goes on") {
+	if code := first.exit(t); code != cli.ExitInterrupted || !strings.Contains(first.reported.String(), "bench --resume "+file+" continues the run") {
 		t.Errorf("exit code %d:\n%s", code, first.reported.String())
 	}
 	nothingIn(t, dir)
@@ -68,7 +68,7 @@ func TestRunInsideGoesOnAfterAnInterruptAndAKill(t *testing.T) {
 	nothingIn(t, dir)
 
 	third := startUser(t, "bench", "--resume", file, "--allow-tmpfs")
-	third.until(t, "ended after 2 rounds: all that were planned")
+	third.until(t, "ended after 2 rounds: all planned rounds")
 	if code := third.exit(t); code != cli.ExitOK {
 		t.Errorf("exit code %d:\n%s", code, third.reported.String())
 	}

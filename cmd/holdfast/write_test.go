@@ -223,7 +223,7 @@ func TestInterruptWhileWaitingForLinesWritesThoseBefore(t *testing.T) {
 	if !errors.As(err, &r) || r.Code != cli.ExitInterrupted || r.Error() != "interrupted after line 2" {
 		t.Errorf("%v", err)
 	}
-	if !strings.Contains(stdout.String(), "not written: the last 11 bytes that were read: the line has no end\n") {
+	if !strings.Contains(stdout.String(), "not written: the last 11 bytes of the input, a line without an end\n") {
 		t.Errorf("%s", stdout.String())
 	}
 	for name, want := range map[string]string{"a": "a 1\n", "b": "b 2\n"} {

@@ -37,7 +37,7 @@ func TestTotalsStateTheLossOfAllFiles(t *testing.T) {
 		if err := runCommand(t.Context(), args, strings.NewReader(input), &text, io.Discard); err != nil {
 			t.Fatal(err)
 		}
-		if want := "while it ran, the end of the process would have taken: " + sentence + ";"; !strings.Contains(text.String(), want) {
+		if want := "possible loss while it ran, if the process had died: " + sentence + ";"; !strings.Contains(text.String(), want) {
 			t.Errorf("%q: the totals lack %q:\n%s", args, want, text.String())
 		}
 		args[4] = filepath.Join(t.TempDir(), "{}")

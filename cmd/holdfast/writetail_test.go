@@ -173,7 +173,7 @@ func TestInputIsNoOutput(t *testing.T) {
 		}
 		defer input.Close()
 		err = runCommand(t.Context(), append([]string{"write", "-a"}, args...), input, io.Discard, io.Discard)
-		if err == nil || !strings.Contains(err.Error(), "is standard input too") || mustRead(t, in("1")) != lines {
+		if err == nil || !strings.Contains(err.Error(), "is also the standard input") || mustRead(t, in("1")) != lines {
 			t.Errorf("%q: %v; the input holds %q", args, err, mustRead(t, in("1")))
 		}
 		if code := cli.Report(io.Discard, err); code != cli.ExitNotMet {

@@ -348,7 +348,7 @@ func TestRowsAreChosen(t *testing.T) {
 	if got := shown(); got != "writer" {
 		t.Errorf("a search finds %q", got)
 	}
-	if story := ask[string](b, `document.querySelector("table[data-filter]").closest("section").textContent`); !strings.Contains(story, "broke its promise: a record is <i>gone</i>. To see it again: holdfast prove --replay proof.jsonl:2") {
+	if story := ask[string](b, `document.querySelector("table[data-filter]").closest("section").textContent`); !strings.Contains(story, "broke its promise: a record is <i>gone</i>. To repeat it: holdfast prove --replay proof.jsonl:2") {
 		t.Errorf("the story is not told: %s", story)
 	}
 }

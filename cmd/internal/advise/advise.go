@@ -55,19 +55,18 @@ func New() *cobra.Command {
 	c := &consultation{where: run.Where{Dir: "."}, seed: uint64(rand.Uint32()), budget: adviceTime}
 	cmd := &cobra.Command{
 		Use: "advise [results.jsonl] [flags]",
-		Long: `Advise says which policy meets a need on this disk and costs least, with its
-evidence and its margin. If none does, the exit code is 1: it says which is the
-nearest, and by how much it falls short. If that is not known, the exit code is 4: it
-says what would settle it. It judges the results that it is given, or measures what it
-needs for it in less than a minute.
+		Long: `Advise names the cheapest policy that meets a need on this disk, with the evidence
+and the margin. If no policy meets it, it names the nearest one and the shortfall, and
+the exit code is 1. If that is not known, it says what would decide it, and the exit
+code is 4. It judges the given results, or measures for less than a minute.
 
-A need is terms joined by commas, such as loss<=1s,rate>=50k/s,p99<10ms:
-  loss    what a power cut may take: a time, a size, or 0
-  crash   what the end of the process may take: likewise
-  rate    records (50k/s) or bytes (10MiB/s) a second that are to be written
-  p50 p90 p99 p99.9 max   the time of a Write; at a rate, from when it was due
+A need is a list of terms, such as loss<=1s,rate>=50k/s,p99<10ms:
+  loss    the largest loss at a power cut: a time, a size, or 0
+  crash   the largest loss when the process dies: a time, a size, or 0
+  rate    records (50k/s) or bytes (10MiB/s) to write in a second
+  p50 p90 p99 p99.9 max   the time of a Write; with a rate, since it was due
   cpu     the share of one CPU at the rate (5%)
-  memory  what a Writer holds in memory`,
+  memory  the memory of a Writer`,
 		Example: `  holdfast advise --need 'loss<=1s,rate>=50k/s,p99<10ms' --record 200B --writers 8
   holdfast advise --for etcd --dir .`,
 		Annotations: cli.Exits(map[int]string{cli.ExitNotMet: "no policy meets the need", cli.ExitNotKnown: "it is not known if one does"}),
@@ -86,21 +85,21 @@ A need is terms joined by commas, such as loss<=1s,rate>=50k/s,p99<10ms:
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.Var(cli.Once("need", &c.need, advise.ParseNeed), "need", "what the policy has to keep, such as 'loss<=1s,p99<10ms'")
-	f.Var(cli.Once("program", &c.program, advise.ParsePreset), "for", "is this disk fast enough for "+forPrograms()+";\na term of the need replaces one of its")
-	f.Var(cli.Once("size", &c.record, run.ParseRecord), "record", "size of a record (default: 128B, or what the results hold)")
-	f.Var(cli.Once("number", &c.writers, run.ParseWriters), "writers", "goroutines that write to one file (default: 1, or what the results hold)")
+	f.Var(cli.Once("need", &c.need, advise.ParseNeed), "need", "what the policy must keep, such as 'loss<=1s,p99<10ms'")
+	f.Var(cli.Once("program", &c.program, advise.ParsePreset), "for", "is this disk fast enough for "+forPrograms()+";\na term of --need replaces the same term of the program")
+	f.Var(cli.Once("size", &c.record, run.ParseRecord), "record", "size of a record (default: 128B, or the one in the results)")
+	f.Var(cli.Once("number", &c.writers, run.ParseWriters), "writers", "goroutines that write to one file (default: 1, or as in the results)")
 	c.where.DirFlag(f)
-	f.BoolVar(&c.goLine, "go", false, "print the line of Go to paste, and nothing else")
-	f.BoolVar(&c.all, "all", false, "print every policy that was judged, and what the advice rests on")
-	f.Var(cli.Once("format", &c.export, parseAdviceFormat), "export", "print this instead of words: json, openmetrics")
-	f.BoolVar(&c.explain, "explain", false, "show the settings of the program of --for: what each loses, and costs here")
-	cli.InGroup(f, "What is shown", "go", "all", "export", "explain")
-	f.VarP(cli.Once("file", &c.file, cli.NewLines("results.jsonl")), "output", "o", "keep what is measured in this new file (JSON Lines)")
-	f.Var(cli.Once("duration", &c.budget, cli.ParseTime(time.Second)), "time", "fit the measuring into this time (default: 45s)")
+	f.BoolVar(&c.goLine, "go", false, "print only the line of Go to paste")
+	f.BoolVar(&c.all, "all", false, "print every policy that was judged, and the evidence")
+	f.Var(cli.Once("format", &c.export, parseAdviceFormat), "export", "print this format instead of text: json, openmetrics")
+	f.BoolVar(&c.explain, "explain", false, "show the settings of the program of --for: the loss and the cost of each")
+	cli.InGroup(f, "Output", "go", "all", "export", "explain")
+	f.VarP(cli.Once("file", &c.file, cli.NewLines("results.jsonl")), "output", "o", "keep the results in this new file (JSON Lines)")
+	f.Var(cli.Once("duration", &c.budget, cli.ParseTime(time.Second)), "time", "measure for at most this time (default: 45s)")
 	run.SeedFlag(f, &c.seed)
 	c.where.TmpfsFlag(f)
-	cli.InGroup(f, "How to measure", "time", "seed", "allow-tmpfs")
+	cli.InGroup(f, "Measuring", "time", "seed", "allow-tmpfs")
 	return cmd
 }
 
@@ -115,7 +114,7 @@ const openMetrics = "openmetrics"
 
 func parseAdviceFormat(text string) (string, error) {
 	if text != "json" && text != openMetrics {
-		return "", fmt.Errorf("%q is not a form of advice; use json or openmetrics, or leave it out for words", text)
+		return "", fmt.Errorf("%q is not a format of advise; use json or openmetrics, or leave --export out for text", text)
 	}
 	return text, nil
 }
@@ -129,7 +128,7 @@ func (c *consultation) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if made := of.FileSystems(); len(made) > 0 {
-		return cli.Misuse("holdfast report on them has the advice for each; or measure one of them with --dir", "%s: the results are of several file systems (%s), and a policy is chosen for one", c.source(args), strings.Join(made, ", "))
+		return cli.Misuse("holdfast report shows the advice for each of them; or measure one with --dir", "%s has results of several file systems (%s), and advise is for one", c.source(args), strings.Join(made, ", "))
 	}
 	figures, err := figure.Of(of)
 	if err != nil {
@@ -174,7 +173,7 @@ func (c *consultation) refusal(r advise.Recommendation, several bool, args []str
 	if several {
 		under = fmt.Sprintf(" with %v", advise.Load{RecordBytes: r.Load.RecordBytes, Writers: r.Load.Writers})
 	}
-	subject := fmt.Sprintf("a policy that was measured meets %v%s", c.need, under)
+	subject := fmt.Sprintf("a measured policy meets %v%s", c.need, under)
 	if c.program.Name != "" {
 		subject = "this disk is fast enough for " + c.program.Name + under
 	}
@@ -184,14 +183,14 @@ func (c *consultation) refusal(r advise.Recommendation, several bool, args []str
 	case advise.NotKnown:
 		hint := fmt.Sprintf("measure longer, such as with --time %v", (3 * c.budget).Round(time.Second))
 		if len(args) > 0 {
-			hint = "leave out " + args[0] + " to measure what the need takes"
+			hint = "leave out " + args[0] + " to measure what this need requires"
 		}
-		return &cli.Refusal{Code: cli.ExitNotKnown, Err: fmt.Errorf("it is not known if %s", subject), Hint: hint}
+		return &cli.Refusal{Code: cli.ExitNotKnown, Err: fmt.Errorf("it is not known whether %s", subject), Hint: hint}
 	case advise.NotMet:
 	}
-	refusal := &cli.Refusal{Code: cli.ExitNotMet, Err: fmt.Errorf("no policy that was measured meets %v%s", c.need, under), Hint: "the nearest, and by how much it falls short, is on the standard output"}
+	refusal := &cli.Refusal{Code: cli.ExitNotMet, Err: fmt.Errorf("no measured policy meets %v%s", c.need, under), Hint: "standard output names the nearest policy and its shortfall"}
 	if c.program.Name != "" {
-		refusal.Err, refusal.Hint = errors.New("this disk is not fast enough for "+c.program.Name), "what was found is on the standard output"
+		refusal.Err, refusal.Hint = errors.New("this disk is not fast enough for "+c.program.Name), "standard output shows the measured figures"
 	}
 	return refusal
 }
@@ -216,11 +215,11 @@ func (c *consultation) check(cmd *cobra.Command, args []string) (err error) {
 	case c.need == nil && c.program.Name == "":
 		return cli.Misuse("for instance: holdfast advise --need 'loss<=1s,rate>=50k/s,p99<10ms'", "a need is missing")
 	case c.goLine && c.export != "":
-		return cli.Misuse("give one of the two", "--go and --export contradict each other")
+		return cli.Misuse("leave one out", "--go and --export contradict each other")
 	}
 	for _, flag := range []string{"dir", "output", "time", "seed", "allow-tmpfs"} {
 		if len(args) > 0 && cmd.Flags().Changed(flag) {
-			return cli.Misuse("leave out "+args[0]+" to measure, or --"+flag+" to judge", "--%s is for measuring, and %s is measured already", flag, args[0])
+			return cli.Misuse("leave out "+args[0]+" to measure, or --"+flag+" to judge", "--%s is for a measurement, and %s has been measured already", flag, args[0])
 		}
 	}
 	if c.program.Name != "" {
@@ -269,7 +268,7 @@ func (c *consultation) results(cmd *cobra.Command, args []string) (of result.Run
 		}
 	}
 	if err == nil && len(left) > 0 {
-		s.Say("not measured, because %v is too short for trials that show anything of them: %s", c.budget, strings.Join(left, "; "))
+		s.Say("not measured, because %v is too short for useful trials of them: %s", c.budget, strings.Join(left, "; "))
 	}
 	return s.Run, err
 }
@@ -312,11 +311,11 @@ func (c *consultation) choice() (study.Choice, error) {
 	}
 	switch {
 	case len(policies) == 0 && c.program.Name != "":
-		return choice, &cli.Refusal{Code: cli.ExitNotMet, Err: fmt.Errorf("no policy of %s can keep %v, whatever the disk", c.program.Name, c.need), Hint: "allow a larger loss, or leave out --for"}
+		return choice, &cli.Refusal{Code: cli.ExitNotMet, Err: fmt.Errorf("no policy of %s can keep %v on any disk", c.program.Name, c.need), Hint: "allow a larger loss, or leave out --for"}
 	case len(policies) == 0:
-		return choice, &cli.Refusal{Code: cli.ExitNotMet, Err: fmt.Errorf("no policy can keep %v, whatever the disk", c.need), Hint: "allow a larger loss or more memory"}
+		return choice, &cli.Refusal{Code: cli.ExitNotMet, Err: fmt.Errorf("no policy can keep %v on any disk", c.need), Hint: "allow a larger loss or more memory"}
 	case choice.Rate > run.MaxRate:
-		return choice, cli.Misuse("give a rate up to 1000M/s", "%v is more records a second than can be measured", c.need)
+		return choice, cli.Misuse("give a rate up to 1000M/s", "%v needs more records a second than can be measured", c.need)
 	}
 	cells, _ := sweep.Advice().Outline(choice)
 	return choice, run.CheckMemory(cells)

@@ -24,9 +24,9 @@ const explainTime = 15 * time.Second
 func (c *consultation) explainSettings(cmd *cobra.Command, args []string) (err error) {
 	switch {
 	case c.program.Name == "":
-		return cli.Misuse("for instance: holdfast advise --for postgres --explain", "--explain shows the settings of a program, and --for is missing")
+		return cli.Misuse("for instance: holdfast advise --for postgres --explain", "--explain needs --for: it shows the settings of a program")
 	case len(args) > 0 || c.goLine || c.export != "" || cmd.Flags().Changed("need"):
-		return cli.Misuse("give it with --for, --dir, --time, --seed and -o", "--explain measures the program's own settings, and judges no need and no results")
+		return cli.Misuse("it goes with --for, --dir, --time, --seed and -o", "--explain measures the program's own settings; it takes no need, no results and no format")
 	}
 	if err := cli.IsFree("-o", c.file); err != nil {
 		return err

@@ -37,15 +37,15 @@ func (b *benchmark) earlier(cmd *cobra.Command) (result.Run, error) {
 		return result.Run{}, nil
 	}
 	if b.resume == "-" {
-		return result.Run{}, cli.Misuse("name the file", "--resume -: the results go on in a file, and the standard input is none")
+		return result.Run{}, cli.Misuse("name the file", "--resume - is not possible: new results are appended to a file, and standard input is not a file")
 	}
 	// To open a pipe would wait for its other end.
 	if info, err := os.Stat(b.resume); b.resume != "" && err == nil && !info.Mode().IsRegular() {
-		return result.Run{}, cli.Misuse(cli.HintResults, "--resume %s: the results go on in a file, and this is none", b.resume)
+		return result.Run{}, cli.Misuse(cli.HintResults, "--resume %s: new results are appended to a file, and this is not a regular file", b.resume)
 	}
 	if other := contradicting(cmd, flag); len(other) > 0 {
-		return result.Run{}, cli.Misuse("an earlier run is repeated as it was; leave them out, or plan a new run",
-			"--%s decides what is measured, and %s can't be given with it", flag, strings.Join(other, ", "))
+		return result.Run{}, cli.Misuse("leave them out, or start a new run without --"+flag,
+			"--%s takes the plan of an earlier run, so %s can't be given with it", flag, strings.Join(other, ", "))
 	}
 	run, err := cli.ReadResults(cmd.Context(), file, cmd.InOrStdin())
 	if err != nil {
@@ -62,7 +62,7 @@ func (b *benchmark) earlier(cmd *cobra.Command) (result.Run, error) {
 	case run.Header.SchemaVersion != result.SchemaVersion:
 		return run, cli.Misuse("repeat the run with --from instead", "--resume %s: %w", b.resume, result.ErrOlder)
 	case run.Complete():
-		return run, cli.Misuse(fmt.Sprintf("holdfast report %s shows it, and --from %[1]s repeats it", b.resume), "--resume %s: the run is complete", b.resume)
+		return run, cli.Misuse(fmt.Sprintf("holdfast report %s prints it, and --from %[1]s repeats it", b.resume), "--resume %s: the run is complete", b.resume)
 	}
 	return run, b.dirIsThere(b.resume)
 }
@@ -87,7 +87,7 @@ func (b *benchmark) dirIsThere(file string) error {
 	if info, err := os.Stat(b.Dir); err == nil && info.IsDir() {
 		return nil
 	}
-	return cli.Misuse("give a directory on the disk to measure to --dir", "the run of %s was in %s, which is not there", file, b.Dir)
+	return cli.Misuse("name a directory on that disk with --dir", "the run of %s was in %s, which does not exist", file, b.Dir)
 }
 
 // clean removes the directories that the killed run left, and prints their names. It
@@ -97,11 +97,11 @@ func clean(stderr io.Writer, file string, run result.Run) error {
 		removed, err := trial.RemoveLeftover(run.Header.Dir, name)
 		switch {
 		case errors.Is(err, trial.ErrAlive):
-			return cli.Misuse("let it end, or interrupt it first", "--resume %s: it still goes on, in %s", file, filepath.Join(run.Header.Dir, name))
+			return cli.Misuse("let it end, or interrupt it first", "--resume %s: the run is still going on, in %s", file, filepath.Join(run.Header.Dir, name))
 		case err != nil:
-			cli.Say(stderr, "%v; remove it by hand, if no other run has it", err)
+			cli.Say(stderr, "%v; remove it by hand if no other run uses it", err)
 		case removed:
-			cli.Say(stderr, "removed %s, which the killed run had left", filepath.Join(run.Header.Dir, name))
+			cli.Say(stderr, "removed %s, a leftover of the killed run", filepath.Join(run.Header.Dir, name))
 		}
 	}
 	return nil

@@ -60,7 +60,7 @@ type alternation struct {
 func (b *benchmark) runAgainst(cmd *cobra.Command, choice study.Choice) error {
 	for _, name := range given(cmd) {
 		if !slices.Contains(withAgainst, name) {
-			return cli.Misuse("leave one out", "--against runs two programs alternately, and --%s can't be given with it", name)
+			return cli.Misuse("leave one out", "--%s can't be combined with --against, which runs two programs alternately", name)
 		}
 	}
 	if err := errors.Join(cli.IsFree("-o", b.File), cli.IsFree("-o", besideFile(b.File))); err != nil {
@@ -71,7 +71,7 @@ func (b *benchmark) runAgainst(cmd *cobra.Command, choice study.Choice) error {
 		program, err = filepath.Abs(program)
 	}
 	if err != nil {
-		return cli.Misuse("give the path of another build of holdfast", "--against %s: there is no such program: %w", b.baseline.Program, cli.Cause(err))
+		return cli.Misuse("give the path of another build of holdfast", "--against %s: program not found: %w", b.baseline.Program, cli.Cause(err))
 	}
 	begun := time.Now()
 	ground, err := trial.OpenWorkDir(b.Dir, b.AllowTmpfs)
@@ -112,7 +112,7 @@ func (a *alternation) run(cmd *cobra.Command, dir string, choice study.Choice, b
 	text, err := exec.CommandContext(cmd.Context(), a.program, "version").Output()
 	version, _, _ := strings.Cut(strings.TrimSpace(string(text)), ", ")
 	if cmd.Context().Err() == nil && (err != nil || !strings.HasPrefix(version, "holdfast ")) {
-		return cli.Misuse("give the path of another build of holdfast", "--against %s is not holdfast: \"%s version\" does not say so", a.program, a.program)
+		return cli.Misuse("give the path of another build of holdfast", "--against %s is not holdfast, by the output of \"%s version\"", a.program, a.program)
 	}
 	if err := a.prepare(cmd, dir, choice, version); err != nil {
 		return err
@@ -169,7 +169,7 @@ func (a *alternation) prepare(cmd *cobra.Command, dir string, c study.Choice, ve
 	a.a.Header = a.b.Header
 	a.a.Header.Program = version
 	a.a.Header.Alternated, a.b.Header.Alternated = cmp.Or(a.b.Header.Program, "this program"), cli.OneLine(a.program)
-	s.Say("plan: %d cells by %s and by this program in turn, each pair in two new processes", len(a.cells), a.program)
+	s.Say("plan: %d cells, run by %s and by this program in turn; two new processes for each pair", len(a.cells), a.program)
 	return nil
 }
 
@@ -186,7 +186,7 @@ func (a *alternation) pair(ctx context.Context, number int) (err error) {
 	side := func(i int, do func() error) error {
 		name, hint := "this program", ""
 		if i == 0 {
-			name, hint = "--against "+a.program, "give another build of holdfast that is not much older"
+			name, hint = "--against "+a.program, "use a build of holdfast that is not much older than this one"
 		}
 		err := do()
 		switch {

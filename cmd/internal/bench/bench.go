@@ -53,25 +53,25 @@ func New(studies study.List, kernels ...place.Kernel) *cobra.Command {
 	b := &benchmark{Flags: run.NewFlags(kernels), studies: studies}
 	cmd := &cobra.Command{
 		Use: "bench [flags]",
-		Long: `Bench writes files under several policies of buffering, flushing and syncing. It
-prints what a power cut takes under each, what each costs a writer on this disk,
-which one to use, and how sure that is; --all prints the rest. A policy with a
-period (sync=1s) is judged in trials at a moderate rate, in which the period
-falls due. It takes less than a minute, writes only in a new directory of its
+		Long: `Bench writes files under several policies of buffering, flushing and syncing. For
+each policy it prints the loss at a power cut and the cost on this disk. Then it
+names the policy to use, and how certain that is; --all prints the rest. A policy
+with a period (sync=1s) is judged in trials at a moderate rate, in which the period
+falls due. Bench takes less than a minute, writes only in a new directory of its
 own, and removes it at the end.
 
 A policy is one line of text, such as buffer=64KiB,flush=100ms,sync=1s:
   buffer  bytes gathered in memory before they go to the kernel (0: none)
-  flush   the longest that a byte waits in memory, or how many bytes do (64KiB)
-  sync    when bytes are made to reach the disk: never, close (at the end), a
-          duration (the longest that a byte waits), a size (how many bytes the
-          kernel has that are not on the disk), both (1s/4MiB: whichever comes
-          first), group (Write returns when its bytes are on the disk, together
-          with others), each (on its own)
+  flush   how long a byte may wait in memory, or how many bytes may (64KiB)
+  sync    when bytes are synced to the disk: never, close (at the end), a duration
+          (how long a byte may wait), a size (how many bytes the kernel may hold
+          unsynced), both (1s/4MiB: whichever comes first), group (Write returns
+          when its bytes are on the disk, with one sync for several Writes), each
+          (the same, with a sync for every Write)
 or a name: unbuffered, buffered=64KiB, periodic=1s, durable, eachdurable.`,
 		Example: `  holdfast bench --quick
   holdfast bench --dir . --policy buffer=64KiB,sync=1s --policy sync=group -o results.jsonl`,
-		Annotations: cli.Exits(map[int]string{cli.ExitNotMet: "slower than --baseline or --against, or bytes were wrong"}),
+		Annotations: cli.Exits(map[int]string{cli.ExitNotMet: "slower than --baseline or --against, or a file had wrong bytes"}),
 		Args:        b.args,
 		RunE:        func(cmd *cobra.Command, _ []string) error { return b.run(cmd) },
 	}
@@ -87,31 +87,31 @@ func (b *benchmark) args(_ *cobra.Command, args []string) error {
 	if _, ok := b.studies.Find(args[0]); ok {
 		return cli.Misuse("holdfast study "+args[0]+" repeats the experiment", "bench measures policies, and %s is a study", args[0])
 	}
-	return cli.Misuse("holdfast bench --help shows the flags", "bench takes no argument, and %q was given", args[0])
+	return cli.Misuse("holdfast bench --help shows the flags", "bench takes no arguments, but %q was given", args[0])
 }
 
 func (b *benchmark) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.SortFlags = false
 	b.DirFlag(f)
-	f.Var(cli.Many("policy", &b.policies, cli.ParsePolicy), "policy", "measure this policy; give it again for each further one\n(default: nine usual policies)")
-	f.BoolVar(&b.Quick, "quick", false, "take about 15 seconds: enough to prove a factor of two, and for the\nsame advice")
+	f.Var(cli.Many("policy", &b.policies, cli.ParsePolicy), "policy", "measure this policy; repeat the flag for several\n(default: nine usual policies)")
+	f.BoolVar(&b.Quick, "quick", false, "take about 15 seconds: enough for the same advice, and to prove a\nfactor of two")
 	f.BoolVar(&b.Full, "full", false, "take about 5 minutes, with more record sizes, writers and rounds")
-	f.Var(cli.Once("duration", &b.Budget, cli.ParseTime(time.Second)), "time", "fit the run into this time, calibration included (default: 45s;\nwith --steady 1m for each policy)")
+	f.Var(cli.Once("duration", &b.Budget, cli.ParseTime(time.Second)), "time", "take at most this time, calibration included (default: 45s;\nwith --steady 1m for each policy)")
 	b.PlanFlags(f)
 	b.addLoadFlags(cmd)
 	f.Var(cli.Once("percent", &b.width, cli.ParseShare("width")), "width", "end when every ratio is known to ± this, or the time is up\n(default: when each is known to 10%, or shown to be larger or smaller)")
 	b.RoundsFlags(f)
 	f.Var(cli.Once("file", &b.from, cli.Given), "from", "repeat the run of these results: the same policies, records and order")
-	f.Var(cli.Once("file", &b.resume, cli.Given), "resume", "go on with the run of these results, which was interrupted or killed")
-	cli.InGroup(f, "How long, and again", "width", "rounds", "seed", "from", "resume")
+	f.Var(cli.Once("file", &b.resume, cli.Given), "resume", "continue the interrupted or killed run of these results")
+	cli.InGroup(f, "Duration and repetition", "width", "rounds", "seed", "from", "resume")
 	cli.AllFlag(f, &b.all)
 	cli.PlotFlag(f, &b.Plot)
-	cli.InGroup(f, "What is shown", "all", "plot")
+	cli.InGroup(f, "Output", "all", "plot")
 	b.PlacesFlags(f)
 	f.Var(cli.Once("name", &b.Host, cli.Given), "host", "the name of this machine in the results (default: its host name;\na container has one of its own)")
 	cli.InGroup(f, "Where", "host")
-	cli.ExportFlag(f, &b.Export, "print this instead of the table")
+	cli.ExportFlag(f, &b.Export, "print this format instead of the table")
 	cli.FioFlag(f, &b.fio)
 	cli.InGroup(f, "For programs", "export", "emit-fio")
 	b.baseline.AddFlags(f)
@@ -121,9 +121,9 @@ func (b *benchmark) addLoadFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.Var(cli.List("sizes", &b.records, run.ParseRecord), "record", "sizes of a record, such as 128B,4KiB (default: 128B)")
 	f.Var(cli.List("numbers", &b.writers, run.ParseWriters), "writers", "goroutines that write to one file (default: 1,64)")
-	f.Var(cli.Once("number", &b.rate, parseRate), "rate", "records a second that are due, such as 50k: an open loop, where the\nlatency counts from when a record was due (default: as fast as can be)")
+	f.Var(cli.Once("number", &b.rate, parseRate), "rate", "write this number of records a second, such as 50k: an open loop, with\nlatencies since a record was due (default: as fast as possible)")
 	f.Var(cli.Once("state", &b.cache, run.ParseCache), "cache", run.CacheUsage)
-	f.BoolVar(&b.steady, "steady", false, "let each policy write until its throughput is steady, and show how the\nkernel slows writers down when too much waits to be written")
+	f.BoolVar(&b.steady, "steady", false, "let each policy write until its throughput is steady, and show how the\nkernel slows writers down when it holds too many unwritten bytes")
 	f.Var(cli.Once("size", &b.room, parseRoom), "room", "the largest file of --steady (default: 16GiB, at most half of\nwhat is free)")
 	cli.InGroup(f, "The load", "record", "writers", "rate", "cache", "steady", "room")
 }
@@ -167,15 +167,15 @@ func (b *benchmark) choice() study.Choice {
 func (b *benchmark) check(cmd *cobra.Command) error {
 	switch {
 	case b.room > 0 && !b.steady:
-		return cli.Misuse("give both, or neither", "--room is the largest file of --steady, which is missing")
+		return cli.Misuse("add --steady, or leave --room out", "--room needs --steady: it is the largest file of a steady trial")
 	case b.fio == "-" && (b.Export != "" || b.baseline.Against != ""):
-		return cli.Misuse("give a file to --emit-fio", "--emit-fio - writes to stdout, where --export and --baseline write too")
+		return cli.Misuse("name a file for --emit-fio", "--emit-fio - writes to standard output, and so do --export and --baseline")
 	}
 	return errors.Join(b.Check(cmd,
-		cli.Pair{Flag: "rounds", Others: "width", Hint: "give --rounds for just so many, or --width for as many as it takes"},
-		cli.Pair{Flag: "steady", Others: "rate width quick full", Why: "--steady measures each policy in one long trial, which --rate, --width, --quick and --full contradict", Hint: "--steady goes with --policy, --record, --writers, --rounds, --time and --room"},
-		cli.Pair{Flag: "emit-fio", Others: "fs", Why: "--emit-fio has a job for one file system, and --fs makes its own"},
-		cli.Pair{Flag: "kernel", Others: "emit-fio baseline save-baseline", Why: "a run with --kernel is of two kernels, and is neither a baseline nor a job of fio"}), cli.IsFree("--emit-fio", b.fio))
+		cli.Pair{Flag: "rounds", Others: "width", Hint: "give --rounds for an exact number, or --width for as many as are needed"},
+		cli.Pair{Flag: "steady", Others: "rate width quick full", Why: "--steady measures each policy in one long trial, so --rate, --width, --quick and --full have no meaning", Hint: "--steady goes with --policy, --record, --writers, --rounds, --time and --room"},
+		cli.Pair{Flag: "emit-fio", Others: "fs", Why: "--emit-fio writes a job for one file system, and --fs measures several"},
+		cli.Pair{Flag: "kernel", Others: "emit-fio baseline save-baseline", Why: "a run with --kernel measures two kernels, and can't be a baseline or a job of fio"}), cli.IsFree("--emit-fio", b.fio))
 }
 
 // minSteady is the window of a steady state, five samples of a second, and one
@@ -187,8 +187,8 @@ func (b *benchmark) tooShort(cells []result.Cell) error {
 	if !b.steady || b.Budget == 0 || cells[0].Longest >= minSteady {
 		return nil
 	}
-	return cli.Misuse(fmt.Sprintf("give at least %v, or fewer policies and rounds", minSteady*time.Duration(len(cells)*max(1, b.Rounds)*max(1, len(b.Kinds)))),
-		"--time %v is too short for %d policies to become steady: each takes %v at the least", b.Budget, len(cells), minSteady)
+	return cli.Misuse(fmt.Sprintf("give at least %v, or fewer policies or rounds", minSteady*time.Duration(len(cells)*max(1, b.Rounds)*max(1, len(b.Kinds)))),
+		"--time %v is too short for %d policies to become steady: each needs at least %v", b.Budget, len(cells), minSteady)
 }
 
 func (b *benchmark) run(cmd *cobra.Command) error {

@@ -101,7 +101,7 @@ func added(b *files.Batch, path string, data []byte) error {
 }
 
 func pendingFiles() *crash.Workload {
-	w := replacing("pending", "files.Pending, which is written in any order", func(r *crash.Run, set *files.Set, _ *rand.Rand, ids []uint32, record func(uint32) []byte) error {
+	w := replacing("pending", "files.Pending, written in any order", func(r *crash.Run, set *files.Set, _ *rand.Rand, ids []uint32, record func(uint32) []byte) error {
 		for _, id := range ids {
 			p, err := set.Pending(r.Path(batchPath(id)))
 			if err != nil {

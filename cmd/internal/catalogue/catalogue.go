@@ -22,14 +22,14 @@ var workloads = sync.OnceValue(func() []*crash.Workload {
 	return slices.Concat(
 		[]*crash.Workload{
 			appends("append", "files.Append to 12 paths through 6 descriptors, in 3 goroutines", 6),
-			appends("append-mounted", "files.Append to 12 paths, two of another file system, in 3 goroutines", 2*appendPaths, "a0", "a5"),
+			appends("append-mounted", "files.Append to 12 paths, two on another file system, in 3 goroutines", 2*appendPaths, "a0", "a5"),
 		},
 		controls(),
 		[]*crash.Workload{
 			batches(),
 			copying("copy-atomic", "filecopy.File, atomic", 1, 300<<10, filecopy.Options{Atomic: true}),
 			copying("copy-tree", "filecopy.All of 6 files", 6, 60<<10, filecopy.Options{}),
-			copying("copy-resume", "filecopy.File of 8 MiB, which goes on after a kill", 1, 8<<20, filecopy.Options{Resume: true, Method: filecopy.ReadWrite}),
+			copying("copy-resume", "filecopy.File of 8 MiB, resumed after a kill", 1, 8<<20, filecopy.Options{Resume: true, Method: filecopy.ReadWrite}),
 			copyDirs(),
 			pendingFiles(),
 			inProcesses(),

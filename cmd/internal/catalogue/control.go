@@ -21,18 +21,18 @@ type control struct {
 
 func controls() []*crash.Workload {
 	return []*crash.Workload{
-		control{name: "plain-private", about: "a temporary of mode 0600, and a rename in the directory that was opened", finds: "correct"}.attacked(0o600, true),
-		control{name: "liar-open", about: "others may read its temporary", finds: "readable"}.attacked(0o644, true),
-		control{name: "liar-path", about: "finds its temporary by the directory's path again", finds: "temporaries"}.attacked(0o600, false),
-		control{name: "plain", about: "write, fsync, rename, fsync of the directory: no holdfast", finds: "correct", below: true}.replacing(1, replace),
-		control{name: "plain-each", about: "the same in 3 goroutines, each its own files: no holdfast", finds: "correct"}.inEach(),
-		control{name: "plain-append", about: "write and fsync, in files that grow: no holdfast", finds: "correct"}.appending(8, func(f holdfast.File, b []byte) error {
+		control{name: "plain-private", about: "a temporary file of mode 0600, and a rename in the opened directory", finds: "correct"}.attacked(0o600, true),
+		control{name: "liar-open", about: "others may read its temporary file", finds: "readable"}.attacked(0o644, true),
+		control{name: "liar-path", about: "finds its temporary file by the directory's path again", finds: "temporaries"}.attacked(0o600, false),
+		control{name: "plain", about: "write, fsync, rename, fsync of the directory, without holdfast", finds: "correct", below: true}.replacing(1, replace),
+		control{name: "plain-each", about: "the same in 3 goroutines, each with its own files, without holdfast", finds: "correct"}.inEach(),
+		control{name: "plain-append", about: "write and fsync, in growing files, without holdfast", finds: "correct"}.appending(8, func(f holdfast.File, b []byte) error {
 			if _, err := f.Write(b); err != nil {
 				return err
 			}
 			return f.Sync()
 		}),
-		control{name: "liar-no-sync", about: "acknowledges what it has not synced", finds: "lost", journal: true}.replacing(1, func(r *crash.Run, tmp, path string, data []byte) error {
+		control{name: "liar-no-sync", about: "acknowledges records that it has not synced", finds: "lost", journal: true}.replacing(1, func(r *crash.Run, tmp, path string, data []byte) error {
 			return errors.Join(r.WriteFile(tmp, data, false), r.Rename(tmp, path), r.SyncDir())
 		}),
 		control{name: "liar-early", about: "acknowledges before it syncs", finds: "lost"}.replacing(1, func(r *crash.Run, tmp, path string, data []byte) error {
@@ -46,12 +46,12 @@ func controls() []*crash.Workload {
 		control{name: "liar-name-first", about: "makes the name durable before the bytes", finds: "half", journal: true}.replacing(1, func(r *crash.Run, tmp, path string, data []byte) error {
 			return errors.Join(r.WriteFile(tmp, data, false), r.Rename(tmp, path), r.SyncDir(), r.WriteFile(path, data, true))
 		}),
-		control{name: "liar-deaf", about: "acknowledges whatever its calls return", finds: "lost"}.appending(1, func(f holdfast.File, b []byte) error {
+		control{name: "liar-deaf", about: "acknowledges even if a call fails", finds: "lost"}.appending(1, func(f holdfast.File, b []byte) error {
 			_, _ = f.Write(b)
 			_ = f.Sync()
 			return nil
 		}),
-		control{name: "liar-again", about: "syncs again when a sync has failed", finds: "lost"}.appending(1, func(f holdfast.File, b []byte) error {
+		control{name: "liar-again", about: "trusts a second sync after a failed one", finds: "lost"}.appending(1, func(f holdfast.File, b []byte) error {
 			if _, err := f.Write(b); err != nil {
 				return err
 			}
@@ -60,7 +60,7 @@ func controls() []*crash.Workload {
 			}
 			return f.Sync()
 		}),
-		control{name: "liar-memory", about: "acknowledges what is in its memory", finds: "lost"}.remembering(),
+		control{name: "liar-memory", about: "acknowledges records that are only in its memory", finds: "lost"}.remembering(),
 	}
 }
 

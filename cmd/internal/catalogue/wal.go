@@ -26,7 +26,7 @@ const walTargets = 4
 // walLog opens a log again and again, fills segments, and truncates both ends. Nobody else may
 // read its files. The versions of each target are records of the one log.
 func walLog() *crash.Workload {
-	return &crash.Workload{Name: "wal", About: "wal.Log, which is opened anew after every 8 records", Also: closeAlone, Periods: periods,
+	return &crash.Workload{Name: "wal", About: "wal.Log, reopened after every 8 records", Also: closeAlone, Periods: periods,
 		Targets: func(holdfast.Policy) (all []crash.Target) {
 			for id := range uint32(walTargets) {
 				all = append(all, crash.Target{ID: id, Path: fmt.Sprintf("log/%d", id), Object: true, Whole: true, Synced: true})

@@ -144,7 +144,7 @@ func IsPage(path string) error {
 		".svg":  "name it .html; the page saves its pictures as PNG and SVG",
 	}[filepath.Ext(path)]
 	if ok {
-		return Misuse(instead, "-o %s: that would be a page of HTML", path)
+		return Misuse(instead, "-o %s: -o writes a page of HTML", path)
 	}
 	return nil
 }
@@ -185,7 +185,7 @@ func WriteDir(flag, dir string, files []File) (err error) {
 	held, err := HoldDir(dir, 0o777)
 	switch {
 	case errors.Is(err, syscall.ENOTDIR):
-		return Misuse("choose a directory, or a name that is not taken", "%s %s: there is a file of that name, or above it", flag, dir)
+		return Misuse("choose a directory, or a new name", "%s %s: it is a file, or below a file", flag, dir)
 	case err != nil:
 		return Misuse("choose a directory that you may write to", "%s %s: %w", flag, dir, Cause(err))
 	}

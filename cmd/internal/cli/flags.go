@@ -130,7 +130,7 @@ func ParseShare(noun string) func(string) (float64, error) {
 		if isPercent {
 			x /= 100
 		} else if x > 1 && x <= 100 {
-			return 0, fmt.Errorf("a %s of %s is %g%%, and 100%% is the most; did you mean %[2]s%%?", noun, text, 100*x)
+			return 0, fmt.Errorf("a %s of %s means %g%%, and the most is 100%%; did you mean %[2]s%%?", noun, text, 100*x)
 		}
 		if !(x >= minShare && x <= 1) {
 			return 0, fmt.Errorf("a %s of %s is not possible; use 0.1%% to 100%%", noun, text)
@@ -147,7 +147,7 @@ func NoArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return Misuse(SeeHelp(cmd), "%s takes no argument, and %q was given", cmd.Name(), args[0])
+	return Misuse(SeeHelp(cmd), "%s takes no arguments, but %q was given", cmd.Name(), args[0])
 }
 
 // SeeHelp is the hint that names the help of a command.
@@ -232,7 +232,7 @@ func Given(text string) (string, error) {
 // programs.
 func NewFile(text string) (string, error) {
 	if text == "-" {
-		return "", errors.New("- is not a file; leave the flag out for standard output, or name a file (./- for one of that name)")
+		return "", errors.New("- is not a file; leave the flag out for standard output, or name a file (./- for a file named -)")
 	}
 	return Given(text)
 }
@@ -242,7 +242,7 @@ func NewFile(text string) (string, error) {
 func NewLines(report string) func(text string) (string, error) {
 	return func(text string) (string, error) {
 		if strings.HasSuffix(text, ".html") {
-			return "", fmt.Errorf("lines of JSON are written, not a page; keep them as .jsonl, then holdfast report %s -o %s makes the page", report, Visible(OneLine(text)))
+			return "", fmt.Errorf("the results are lines of JSON, not a page; name them .jsonl, then holdfast report %s -o %s makes the page", report, Visible(OneLine(text)))
 		}
 		return NewFile(text)
 	}

@@ -42,8 +42,8 @@ func Exits(meanings map[int]string) map[string]string {
 // exits returns the meaning of each exit code of a command.
 func exits(cmd *cobra.Command) map[int]string {
 	all := map[int]string{
-		ExitOK: "done", ExitUsage: "wrong input: nothing was done", ExitCannot: "it could not be done",
-		ExitInterrupted: "interrupted (143 by SIGTERM, 129 by SIGHUP; 141 where nobody reads the output)",
+		ExitOK: "done", ExitUsage: "wrong input: nothing was done", ExitCannot: "it failed: the error says why",
+		ExitInterrupted: "interrupted (143: by SIGTERM; 129: by SIGHUP; 141: nobody reads the output)",
 	}
 	for key, meaning := range cmd.Annotations {
 		if code, ok := strings.CutPrefix(key, exitKey); ok {

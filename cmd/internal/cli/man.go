@@ -17,9 +17,9 @@ import (
 func NewMan() *cobra.Command {
 	return &cobra.Command{
 		Use: "man directory",
-		Long: `Man writes the manual page of each command into a directory, which it makes if it
-is missing: holdfast.1, holdfast-bench.1 and so on. man(1) finds them where
-MANPATH has a directory man1 with them.`,
+		Long: `Man writes the manual page of each command into a directory: holdfast.1,
+holdfast-bench.1 and so on. It makes the directory if it does not exist. For man(1)
+to find them, name the directory man1 and put its parent into MANPATH.`,
 		Example: `  holdfast man man1
   holdfast man --help`,
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
@@ -46,7 +46,7 @@ func writeMan(root *cobra.Command, dir string) (err error) {
 	held, err := HoldDir(dir, 0o755)
 	switch {
 	case errors.Is(err, syscall.ENOTDIR):
-		return Misuse("choose a directory, or a name that is not taken", "%s: there is a file of that name, or above it", dir)
+		return Misuse("choose a directory, or a new name", "%s: it is a file, or below a file", dir)
 	case err != nil:
 		return Misuse("choose a directory that you may write to", "%s: %w", dir, Cause(err))
 	}

@@ -75,12 +75,12 @@ func InLocale(text string) string {
 
 // AllFlag adds --all to a command that prints a run.
 func AllFlag(f *pflag.FlagSet, all *bool) {
-	f.BoolVar(all, "all", false, "print every table, interval and doubt; without it the answer, in some\n30 lines")
+	f.BoolVar(all, "all", false, "print every table, interval and doubt; without it only the answer, in\nabout 30 lines")
 }
 
 // PlotFlag adds --plot to a command that prints tables.
 func PlotFlag(f *pflag.FlagSet, plot *bool) {
-	f.BoolVar(plot, "plot", false, "below the table, draw it in text: a line for each policy or arm")
+	f.BoolVar(plot, "plot", false, "below the table, draw it as text: a line for each policy or arm")
 }
 
 // WriteCurves draws a run in text, in the width of the terminal.
@@ -119,8 +119,8 @@ func ReadResultsTo(ctx context.Context, w io.Writer, name string, stdin io.Reade
 func ReadBeside(ctx context.Context, w io.Writer, name string, stdin io.Reader, held int) (result.Run, error) {
 	run, err := readMost(ctx, w, name, stdin, result.MostTrials-held)
 	if errors.Is(err, result.ErrTooMany) {
-		err = Misuse("cut each file before the same round, and compare the parts below the same first lines",
-			"%s: results that are compared may have %d trials together, and there are more", name, result.MostTrials)
+		err = Misuse("split each file before the same round, copy its first line to each part, and compare the parts",
+			"%s: a comparison takes at most %d trials in all, and these results have more", name, result.MostTrials)
 	}
 	return run, err
 }
@@ -147,11 +147,11 @@ func readResults(ctx context.Context, name string, stdin io.Reader, read func(io
 	case errors.Is(err, fs.ErrPermission):
 		return run, Misuse("choose a file that you may read", "%s: %w", name, Cause(err))
 	case errors.Is(err, syscall.EISDIR):
-		return run, Misuse(fmt.Sprintf("name a file in it; holdfast serve %[1]s shows all of them, and holdfast audit --from %[1]s those of an audit", name), "%s is a directory, not a file of results", name)
+		return run, Misuse(fmt.Sprintf("name a file in it; holdfast serve %[1]s shows all of them, and holdfast audit --from %[1]s judges the results of an audit", name), "%s is a directory, not a file of results", name)
 	case errors.Is(err, result.ErrNewer):
 		return run, Misuse("use the holdfast that made it, or a newer one", "%s: %w", name, err)
 	case errors.Is(err, result.ErrTooMany):
-		return run, Misuse("cut the file before a round, and report each part below the same first line", "%s: %w", name, err)
+		return run, Misuse("split the file before a round, copy its first line to each part, and report each part", "%s: %w", name, err)
 	case errors.Is(err, result.ErrNoHeader):
 		return run, Misuse("remove it, and start the run again", "%s: %w", name, err)
 	}
@@ -167,7 +167,7 @@ func hintWhole(name string, err error) string {
 	case !errors.As(err, &format) || format.Line == 1 || name == "-":
 		return HintResults
 	}
-	return fmt.Sprintf("the lines before it are whole: head -n %d %s > saved.jsonl keeps them, and --resume saved.jsonl goes on", format.Line-1, name)
+	return fmt.Sprintf("the lines before it are intact: head -n %d %s > saved.jsonl keeps them, and --resume saved.jsonl continues the run", format.Line-1, name)
 }
 
 // ReadFile is ReadResults for a file with a reader such as [result.Read]. Its errors are not
@@ -194,7 +194,7 @@ func untilEnd(ctx context.Context, name string, read func() (result.Run, error))
 		if name == "-" {
 			name = "standard input"
 		}
-		return result.Run{}, &Refusal{Code: ExitInterrupted, Err: fmt.Errorf("interrupted while %s was read", name)}
+		return result.Run{}, &Refusal{Code: ExitInterrupted, Err: fmt.Errorf("interrupted while reading %s", name)}
 	}
 }
 

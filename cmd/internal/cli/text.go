@@ -34,7 +34,7 @@ func CountText(n int64, noun string) string {
 }
 
 // NoJournalText is the doubt about durable names: see [files.Result].
-const NoJournalText = "caution: a file system there has no journal: later work in a directory that a crash interrupts may take away names that were durable\n"
+const NoJournalText = "caution: a file system there has no journal: if a crash interrupts later work in a directory, names in it that were durable may be lost\n"
 
 // An EndKind is the reason for the end of a run.
 type EndKind string

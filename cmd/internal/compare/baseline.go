@@ -38,8 +38,8 @@ type Baseline struct {
 func (b *Baseline) AddFlags(f *pflag.FlagSet) {
 	b.threshold = stat.Band
 	b.saveFlag(f)
-	f.Var(cli.Once("name", &b.Against, parseBaseline), "baseline", "compare with the results of this name; exit with 1 if a policy\ngot slower. Without flags that say what to measure, the same is\nmeasured again")
-	f.Var(cli.Once("program", &b.Program, cli.Given), "against", "run this other build of holdfast alternately with this one, round by\nround, and compare; exit with 1 if this one is slower (for CI;\ndefault: 4 policies, 1m)")
+	f.Var(cli.Once("name", &b.Against, parseBaseline), "baseline", "compare with the results of this name; exit with 1 if a policy\ngot slower. Without flags for the load, the baseline's load is\nmeasured again")
+	f.Var(cli.Once("program", &b.Program, cli.Given), "against", "run another build of holdfast in turn with this one, round by\nround, and compare; exit with 1 if this one is slower (for CI;\ndefault: 4 policies, 1m)")
 	f.Var(cli.Once("percent", &b.threshold, cli.ParseShare("threshold")), "threshold", "the slowdown from which a policy has regressed (default: 5%)")
 	b.dirFlag(f)
 	cli.InGroup(f, "Before and after", "save-baseline", "baseline", "against", "threshold", "baseline-dir")
@@ -53,7 +53,7 @@ func (b *Baseline) AddSaveFlags(f *pflag.FlagSet) {
 }
 
 func (b *Baseline) saveFlag(f *pflag.FlagSet) {
-	f.Var(cli.Once("name", &b.Save, parseBaseline), "save-baseline", "keep the results under this name, in place of those kept before")
+	f.Var(cli.Once("name", &b.Save, parseBaseline), "save-baseline", "keep the results under this name, and replace earlier ones")
 }
 
 func (b *Baseline) dirFlag(f *pflag.FlagSet) {
@@ -67,7 +67,7 @@ func (b *Baseline) Threshold() float64 { return b.threshold }
 // could not be saved later. For a plan it writes nothing.
 func (b *Baseline) Prepare(isPlan bool) (err error) {
 	if b.Against != "" && b.Against == b.Save {
-		return cli.Misuse("give two names, or leave one out", "--baseline and --save-baseline both name %s, which a regression would overwrite", b.Save)
+		return cli.Misuse("give two names, or leave one out", "--baseline and --save-baseline both name %s, and a slower run would replace it", b.Save)
 	}
 	if b.Against != "" {
 		if b.Earlier, err = loadBaseline(b.dir, b.Against); err != nil {
@@ -138,7 +138,7 @@ func baselineDir(dir string) (string, error) {
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return "", cli.Misuse("give a directory to --baseline-dir", "there is no directory for baselines: %w", err)
+		return "", cli.Misuse("name a directory with --baseline-dir", "there is no directory for baselines: %w", err)
 	}
 	return filepath.Join(cache, "holdfast", "baselines"), nil
 }
@@ -180,7 +180,7 @@ func loadBaseline(dir, name string) (result.Run, error) {
 		}
 		return run, cli.Misuse(hint, "there is no baseline %s in %s", name, dir)
 	case err != nil:
-		return run, cli.Misuse("keep it anew with holdfast bench --save-baseline "+name, "baseline %s in %s: %w", name, dir, cli.Cause(err))
+		return run, cli.Misuse("replace it with holdfast bench --save-baseline "+name, "baseline %s in %s: %w", name, dir, cli.Cause(err))
 	}
 	return run, nil
 }
@@ -219,5 +219,5 @@ func (b *Baseline) create() (f *os.File, name string, err error) {
 }
 
 func cannotSave(name string, err error) error {
-	return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("can't keep the baseline %s: %w", name, err), Hint: "give a directory that you may write to, with room, to --baseline-dir"}
+	return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("can't keep the baseline %s: %w", name, err), Hint: "name a directory with --baseline-dir that you may write to and that has room"}
 }

@@ -31,25 +31,25 @@ func New() *cobra.Command {
 	c := &comparison{threshold: stat.Band}
 	cmd := &cobra.Command{
 		Use: "compare A.jsonl B.jsonl [flags]",
-		Long: `Compare sets the results B beside the earlier results A. It says what got slower
-and what faster, which change it could have seen, and cell by cell the ratio of
-the times with its interval and a word: faster, slower, same or not proven. Each
-turn of a cell is compared by the same records that were written beside it
-without a Writer, by bufio.Writer, write(2) or fdatasync(2), in the same process:
-a machine that became slower is in both. Nothing is scaled. bench --against runs
-two builds alternately instead, sees smaller changes, and is the one for CI.
-Where other programs took more of the CPUs during one run than during the other,
-there is no verdict.
+		Long: `Compare compares the results B with the earlier results A. It lists what got slower
+and what got faster, and the least change that it could have seen. For each cell it
+prints the ratio of the times with its interval and a word: faster, slower, same or
+not proven. Beside each turn of a cell, bench writes the same records without a
+Writer, with bufio.Writer, write(2) or fdatasync(2), in the same process. Compare
+uses the ratio of the two, so a machine that became slower does not count. If other
+programs used more of the CPUs during one run than during the other, there is no
+verdict. For CI use bench --against: it runs two builds alternately, and sees
+smaller changes.
 
-It exits with 1 if a cell, or all together, got slower by more than the threshold,
-with the whole interval beyond it: for a check in CI. Up to the threshold two
-times are the same.
+The exit code is 1 if a cell, or all cells together, got slower by more than the
+threshold, with the whole interval beyond it. Up to the threshold two times count
+as the same.
 
 A or B may be baseline:NAME, kept by holdfast bench --save-baseline NAME. One of
 them may be -, the standard input.`,
 		Example: `  holdfast compare before.jsonl after.jsonl
   holdfast compare baseline:main results.jsonl --threshold 10% --export markdown`,
-		Annotations: cli.Exits(map[int]string{cli.ExitNotMet: "a cell, or all together, got slower by more than the threshold", cli.ExitNotKnown: "that is not known: one of the runs was disturbed by other programs, and the other was not"}),
+		Annotations: cli.Exits(map[int]string{cli.ExitNotMet: "a cell, or all together, got slower by more than the threshold", cli.ExitNotKnown: "not known: other programs disturbed one of the runs, and not the other"}),
 		Args:        twoResults,
 		ValidArgsFunction: func(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) {
 			for _, name := range BaselineNames() {
@@ -61,10 +61,10 @@ them may be -, the standard input.`,
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.Var(cli.Once("percent", &c.threshold, cli.ParseShare("threshold")), "threshold", "the slowdown from which a cell has regressed (default: 5%)")
-	f.BoolVar(&c.all, "all", false, "print all cells and how they were compared")
-	f.VarP(cli.Once("file", &c.output, cli.NewFile), "output", "o", "write an HTML page, or what is exported, to this new file")
-	cli.ExportFlag(f, &c.format, "write for programs or a pull request")
+	f.Var(cli.Once("percent", &c.threshold, cli.ParseShare("threshold")), "threshold", "the least slowdown that counts as a regression (default: 5%)")
+	f.BoolVar(&c.all, "all", false, "print all cells, and how they were compared")
+	f.VarP(cli.Once("file", &c.output, cli.NewFile), "output", "o", "write an HTML page, or the --export, to this new file")
+	cli.ExportFlag(f, &c.format, "write a format for programs or pull requests")
 	f.Var(cli.Once("dir", &c.dir, cli.Given), "baseline-dir", "the directory of the baselines (default: in the user's cache)")
 	return cmd
 }
@@ -74,7 +74,7 @@ func twoResults(_ *cobra.Command, args []string) error {
 	case len(args) != 2:
 		return cli.Misuse("for instance: holdfast compare before.jsonl after.jsonl", "compare takes two results files, not %d", len(args))
 	case args[0] == "-" && args[1] == "-":
-		return cli.Misuse("name a file for one of them", "the standard input can't be both results")
+		return cli.Misuse("name a file for one of them", "standard input can't be both results")
 	}
 	return nil
 }

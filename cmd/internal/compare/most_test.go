@@ -43,6 +43,6 @@ func TestComparedResultsHaveALimitTogether(t *testing.T) {
 	if _, err := readSide(beside, write("ten.jsonl", 10, ""), "", result.MostTrials-10); err != nil { // to compare that number takes long
 		t.Error(err)
 	}
-	check(large, write("eleven.jsonl", 11, "damaged\n"), "eleven.jsonl: results that are compared may have 25000 trials together, and there are more")
-	check(write("more.jsonl", result.MostTrials+1, "damaged\n"), large, "more.jsonl: results that are compared may have 25000")
+	check(large, write("eleven.jsonl", 11, "damaged\n"), "eleven.jsonl: a comparison takes at most 25000 trials in all, and these results have more")
+	check(write("more.jsonl", result.MostTrials+1, "damaged\n"), large, "more.jsonl: a comparison takes at most 25000")
 }

@@ -61,7 +61,7 @@ func parseCopyPolicy(text string) (p copyPolicy, err error) {
 	if p.Policy, err = cli.ParsePolicy(text); err == nil && (p.FlushEvery > 0 || p.FlushBytes > 0) {
 		_, flush, _ := strings.Cut(text, "flush=")
 		flush, _, _ = strings.Cut(flush, ",")
-		err = fmt.Errorf("flush=%s: a copy lets no byte wait in memory; leave flush out", flush)
+		err = fmt.Errorf("flush=%s has no meaning: a copy keeps no byte waiting in memory; leave flush out", flush)
 	}
 	return p, err
 }
@@ -71,42 +71,42 @@ func New() *cobra.Command {
 	c := &copying{}
 	cmd := &cobra.Command{
 		Use: "copy source… destination [flags]",
-		Long: `Copy copies files, and directories with all that is in them, with their permissions,
-times and holes. For each file it takes the fastest way that works here: a reflink,
+		Long: `Copy copies files, and directories with everything in them, with their permissions,
+times and holes. For each file it uses the fastest method that works here: a reflink,
 which shares the bytes, a copy inside a file server, splice in the kernel, or reads
-and writes. It reports which way it was.
+and writes. It reports the methods that it used.
 
-If the destination is an existing directory, sources go into it under their own
-names, a directory too; what it holds under other names stays. Else the only source is
-copied to that name. A slash at its end says that it is a directory. The contents of a
-directory are given as directory/. like for cp. Symbolic links in directories are copied as
-links; a source that is one is followed.
+If the destination is an existing directory, each source is copied into it under its
+own name, and other files in it stay. Else there must be one source, which is copied
+to that name. A slash at the end means a directory. As with cp, directory/. means the
+contents of a directory. Symbolic links in directories are copied as links; a source
+that is a link is followed.
 
-An existing file is replaced when its copy is whole. Whatever fails, and after
-Ctrl-C, each file is the old one or the whole new one. Pipes, devices and sockets
-are not copied unless --special says so. Nothing is synced unless --policy says
-so; atomic survives a power cut file by file.`,
+An existing file is replaced when its copy is complete. After any failure, and after
+Ctrl-C, each file is the old one or the complete new one. Pipes, devices and sockets
+are not copied unless --special says so. Nothing is synced unless --policy says so;
+with atomic each file survives a power cut, old or new.`,
 		Example: `  holdfast copy events.jsonl kept.jsonl --policy atomic --verify
   holdfast copy -a photos events.jsonl backup/ --policy sync=close --keep-going`,
-		Annotations: cli.Exits(map[int]string{cli.ExitNotMet: "something was not copied"}),
+		Annotations: cli.Exits(map[int]string{cli.ExitNotMet: "a file was not copied"}),
 		Args:        copyArguments,
 		RunE:        func(cmd *cobra.Command, args []string) error { return c.run(cmd, args) },
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.BoolVarP(&c.options.Archive, "archive", "a", false, "keep owners, extended attributes, access control lists and hard links too")
-	f.Var(cli.Once("policy", &c.policy, parseCopyPolicy), "policy", "how durable: sync=never (the default), sync=close (all, at the end;\nsync=group and periodic=1s are the same to a copy),\nsync=each (file by file), atomic (synced, then renamed, file by file),\nor o_sync (each write synced before the next, as with O_SYNC)")
+	f.Var(cli.Once("policy", &c.policy, parseCopyPolicy), "policy", "when to sync: sync=never (the default), sync=close (all files, at the\nend; sync=group and periodic=1s do the same), sync=each (each file),\natomic (each file is synced, then renamed), or o_sync (each write, as\nwith O_SYNC)")
 	f.BoolVar(&c.options.Verify, "verify", false, "read each copy back from the disk, past the page cache, and compare")
-	f.BoolVar(&c.options.Resume, "resume", false, "keep what an interrupted copy made of a file of 1 MiB or more, and go on\nwith what is proven to equal the source's beginning")
-	f.BoolVar(&c.best, "best", false, "go on where the file system refuses what --archive or --policy asks for,\nand say what was not kept; without it that is a failure")
-	f.BoolVar(&c.options.KeepGoing, "keep-going", false, "copy the others where one fails; the exit code is then 1")
+	f.BoolVar(&c.options.Resume, "resume", false, "keep the part of a file of 1 MiB or more that an interrupted copy made,\nand continue behind the bytes that are proven equal to the source's")
+	f.BoolVar(&c.best, "best", false, "go on if the file system refuses a part of --archive or --policy, and\nreport it; without this flag that is a failure")
+	f.BoolVar(&c.options.KeepGoing, "keep-going", false, "copy the other files if one fails; the exit code is then 1")
 	f.BoolVarP(&c.verbose, "verbose", "v", false, "print a line for each file")
-	f.BoolVar(&c.quiet, "quiet", false, "print failures only: neither progress nor totals")
+	f.BoolVar(&c.quiet, "quiet", false, "print only failures: neither progress nor totals")
 	f.BoolVar(&c.json, "json", false, "print a JSON object for each file, and one for the totals")
-	f.Var(cli.Once("what", &c.options.Special, parseSpecial), "special", "pipes, sockets and devices in a directory: refuse (the default),\nskip, or keep, which makes them anew")
+	f.Var(cli.Once("what", &c.options.Special, parseSpecial), "special", "what to do with pipes, sockets and devices in a directory: refuse (the\ndefault), skip, or keep, which makes new ones")
 	f.Var(cli.Once("method", &c.options.Method, parseCopyMethod), "method", "try only auto, reflink, copy_file_range, splice or readwrite")
-	f.Var(cli.Once("size", &c.buffer, parseCopyBuffer), "buffer", "read and write with a buffer of this size (default: by the size of the file)")
-	f.Var(cli.Once("number", &c.options.Workers, cli.ParseBetween(1, 1024, "workers can't copy")), "workers", "copy so many files at a time (default: the number of CPUs)")
+	f.Var(cli.Once("size", &c.buffer, parseCopyBuffer), "buffer", "read and write with a buffer of this size (default: depends on the file)")
+	f.Var(cli.Once("number", &c.options.Workers, cli.ParseBetween(1, 1024, "workers can't copy")), "workers", "copy this number of files at a time (default: the number of CPUs)")
 	cli.InGroup(f, "How", "method", "buffer", "workers", "best", "special")
 	return cmd
 }
@@ -119,7 +119,7 @@ func parseCopyMethod(text string) (filecopy.Method, error) {
 		}
 		names = append(names, m.String())
 	}
-	return 0, fmt.Errorf("%q is not a way to copy; use %s", text, strings.Join(names, ", "))
+	return 0, fmt.Errorf("%q is not a copy method; use %s", text, strings.Join(names, ", "))
 }
 
 func parseSpecial(text string) (filecopy.Special, error) {
@@ -131,7 +131,7 @@ func parseSpecial(text string) (filecopy.Special, error) {
 	case "keep":
 		return filecopy.KeepSpecial, nil
 	}
-	return 0, fmt.Errorf("%q is not what to do with a pipe; use refuse, skip or keep", text)
+	return 0, fmt.Errorf("%q is not a value of --special; use refuse, skip or keep", text)
 }
 
 // mostCopyBuffer is the largest buffer of a policy.
@@ -141,7 +141,7 @@ func parseCopyBuffer(text string) (holdfast.Size, error) {
 	size, err := holdfast.ParseSize(text)
 	switch {
 	case err == nil && size == 0:
-		return 0, errors.New("a buffer of 0 reads nothing; use for instance 128KiB, or leave --buffer out")
+		return 0, errors.New("a buffer of 0 can't read; use for instance 128KiB, or leave --buffer out")
 	case err == nil && size > mostCopyBuffer:
 		return 0, fmt.Errorf("a buffer of %v is not possible; use 1B to %v", size, mostCopyBuffer)
 	}
@@ -162,7 +162,7 @@ func copyArguments(cmd *cobra.Command, args []string) error {
 		case "":
 			return cli.Misuse(hint, "one of the names is empty")
 		case "-":
-			return cli.Misuse("use ./- for a file of that name", "-: only files and directories are copied")
+			return cli.Misuse("use ./- for a file named -", "- is not a file: copy does not read standard input")
 		}
 	}
 	return nil
@@ -173,17 +173,17 @@ func (c *copying) run(cmd *cobra.Command, args []string) error {
 	o.Policy, o.Atomic, o.SyncWrites = c.policy.Policy, c.policy.atomic, c.policy.synced
 	switch {
 	case o.SyncWrites && o.Method != filecopy.Auto && o.Method != filecopy.ReadWrite:
-		return cli.Misuse("leave one out", "--policy o_sync is of read and write, and --method %v has no writes", o.Method)
+		return cli.Misuse("leave one out", "--policy o_sync needs --method readwrite: %v makes no writes", o.Method)
 	case c.buffer > 0 && o.Policy.Buffer > 0 && c.buffer != o.Policy.Buffer:
-		return cli.Misuse("give only one of them", "--buffer %v and --policy %v differ", c.buffer, c.policy)
+		return cli.Misuse("give only one of them", "--buffer %v and --policy %v have different buffers", c.buffer, c.policy)
 	case c.buffer > 0 && o.Method != filecopy.Auto && o.Method != filecopy.ReadWrite:
-		return cli.Misuse("leave --buffer out, or give --method readwrite", "--buffer %v is of read and write, and --method %v has none", c.buffer, o.Method)
+		return cli.Misuse("leave --buffer out, or give --method readwrite", "--buffer %v is for reads and writes, and --method %v makes none", c.buffer, o.Method)
 	case o.Resume && o.Method == filecopy.Reflink:
-		return cli.Misuse("leave --resume out", "--method reflink copies all at once, and has nothing to resume")
+		return cli.Misuse("leave --resume out", "--method reflink copies a file in one step, so there is nothing to resume")
 	case c.json && c.verbose:
 		return cli.Misuse("leave --verbose out", "--json prints a line for each file already")
 	case c.quiet && c.verbose:
-		return cli.Misuse("give only one of them", "--quiet prints nothing, and --verbose a line for each file")
+		return cli.Misuse("give only one of them", "--quiet and --verbose contradict each other")
 	}
 	if c.best {
 		o.Effort = holdfast.Best
@@ -221,7 +221,7 @@ func (c *copying) run(cmd *cobra.Command, args []string) error {
 	totals.Failed -= show.interrupted
 	show.line.End()
 	if printErr := show.print(totals, err); printErr != nil && err == nil {
-		return &cli.Refusal{Code: cli.ExitNotMet, Err: &cli.OutputFailure{Err: printErr}, Hint: "all is copied; only the totals are not printed"}
+		return &cli.Refusal{Code: cli.ExitNotMet, Err: &cli.OutputFailure{Err: printErr}, Hint: "everything is copied; only the totals could not be printed"}
 	}
 	return c.refusal(totals, show.held, err)
 }
@@ -238,14 +238,14 @@ func (c *copying) refusal(t filecopy.Totals, failed, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, context.Canceled):
-		hint := "no partial file is left; with --resume a large file goes on where it was interrupted"
+		hint := "no partial file is left; with --resume, a large file would continue where it stopped"
 		switch {
 		case errors.Is(err, filecopy.ErrLeftover):
 			hint = leftHint
 		case c.options.Resume:
-			hint = "no other name has changed, and the same call goes on with the large file that was under way: its part is in .NAME.holdfast-partial beside its destination"
+			hint = "the same command continues the unfinished large file, whose part is in .NAME.holdfast-partial beside its destination"
 		}
-		return &cli.Refusal{Code: cli.ExitInterrupted, Err: fmt.Errorf("interrupted after %s, %s", cli.CountText(int64(t.Files), "file"), cli.BytesText(t.Size)), Hint: "what was copied is whole; " + hint}
+		return &cli.Refusal{Code: cli.ExitInterrupted, Err: fmt.Errorf("interrupted after %s, %s", cli.CountText(int64(t.Files), "file"), cli.BytesText(t.Size)), Hint: "the copied files are complete; " + hint}
 	case not == 0 && failed == nil:
 		sentence, hint, _ := strings.Cut(cli.PlainText(err), "; ")
 		return &cli.Refusal{Code: cli.ExitCannot, Err: errors.New(sentence), Hint: hint}
@@ -256,14 +256,14 @@ func (c *copying) refusal(t filecopy.Totals, failed, err error) error {
 	if not == 1 {
 		were = "was"
 	}
-	hint := "all others are; give the same again once the failures above are fixed"
+	hint := "the others are copied; fix the failures above, and run the same command again"
 	if !c.options.KeepGoing {
 		hint = c.failedHint(t, err)
 	}
 	return &cli.Refusal{Code: cli.ExitNotMet, Err: fmt.Errorf("%d %s not copied", not, were), Hint: hint}
 }
 
-const leftHint = "remove by hand what it has left: files that begin with .holdfast-, or the destination itself"
+const leftHint = "remove its leftovers by hand: files that begin with .holdfast-, or the destination itself"
 
 // failedHint returns advice about the failures, in the words of the flags.
 func (c *copying) failedHint(t filecopy.Totals, err error) string {
@@ -273,17 +273,17 @@ func (c *copying) failedHint(t filecopy.Totals, err error) string {
 	if errors.As(err, &failure) && cli.DiskHint(err) == "" {
 		switch { // calls that need rights, or that some file systems lack
 		case failure.Op == "chown" && errors.Is(err, fs.ErrPermission) && !c.root:
-			hint = "run it as root, leave --archive out, or give --best, which goes on"
+			hint = "run it as root, leave --archive out, or add --best to go on without it"
 		case c.options.Archive && notKept(failure.Op) && !c.best:
-			hint = "the file system, or its mount, does not permit that: leave --archive out, or give --best, which goes on"
+			hint = "the file system, or its mount, does not permit that: leave --archive out, or add --best to go on without it"
 		case failure.Op == "verify" && failure.Offset < 0:
 			hint = "leave --verify out on this file system"
 		}
 	}
 	if failure != nil && failure.Op == "sync directory" || hasRefusedDir(err) {
-		hint := "the whole file is there; only its name may be lost in a power cut"
+		hint := "the file is complete; only its name may be lost in a power cut"
 		if hasRefusedDir(err) {
-			return hint + "; give --best, which goes on, or --policy sync=never"
+			return hint + "; add --best to go on without it, or use --policy sync=never"
 		}
 		return hint + ": the kernel's log (dmesg) says why"
 	}
@@ -292,11 +292,11 @@ func (c *copying) failedHint(t filecopy.Totals, err error) string {
 		failure != nil && failure.Op == method.String() && (errors.Is(err, syscall.EXDEV) || errors.Is(err, syscall.EINVAL))
 	switch {
 	case method != filecopy.Auto && cannot:
-		return "leave --method out, and what works here is taken"
+		return "leave --method out to use a method that works here"
 	case errors.Is(err, filecopy.ErrLeftover):
 		return leftHint
 	case t.Failed == 0: // only pipes and the like were refused
-		return "all others are copied; --special=skip leaves these out, and --special=keep makes them anew"
+		return "the others are copied; --special=skip leaves these out, and --special=keep makes new ones"
 	case hint == advice && c.options.Resume: // it may be about what another copy has left
 		return strings.ReplaceAll(hint, "leave Resume out", "leave --resume out")
 	case hint != "":

@@ -31,16 +31,16 @@ func TestCopyRefusalsHaveTheirExitCodes(t *testing.T) {
 	goesOn := copying{options: filecopy.Options{KeepGoing: true}}
 	check(copying{}, filecopy.Totals{Failed: 1}, failed, errors.Join(failed), cli.ExitNotMet, "copy a to b: read at byte 512: "+syscall.EIO.Error(),
 		"no half file is left; the disk failed: the kernel's log (dmesg) says why")
-	check(goesOn, filecopy.Totals{Failed: 1, Refused: 1}, nil, failed, cli.ExitNotMet, "2 were not copied", "all others are; give the same again once the failures above are fixed")
+	check(goesOn, filecopy.Totals{Failed: 1, Refused: 1}, nil, failed, cli.ExitNotMet, "2 were not copied", "the others are copied; fix the failures above, and run the same command again")
 	check(copying{}, filecopy.Totals{Failed: 2}, nil, errors.Join(failed, failed), cli.ExitNotMet, "2 were not copied",
 		"no half file is left; the disk failed: the kernel's log (dmesg) says why")
 	check(copying{}, none, nil, errors.New("no room; make some"), cli.ExitCannot, "no room", "make some")
 	check(copying{}, filecopy.Totals{Files: 3, Size: 5 << 20}, nil, context.Canceled, cli.ExitInterrupted, "interrupted after 3 files, 5.0 MiB",
-		"what was copied is whole; no partial file is left; with --resume a large file goes on where it was interrupted")
+		"the copied files are complete; no partial file is left; with --resume, a large file would continue where it stopped")
 	check(copying{options: filecopy.Options{Resume: true}}, none, nil, context.Canceled, cli.ExitInterrupted, "interrupted after 0 files, 0 B",
-		"what was copied is whole; no other name has changed, and the same call goes on with the large file that was under way: its part is in .NAME.holdfast-partial beside its destination")
+		"the copied files are complete; the same command continues the unfinished large file, whose part is in .NAME.holdfast-partial beside its destination")
 	check(copying{options: filecopy.Options{Method: filecopy.Reflink}}, filecopy.Totals{Failed: 1}, errors.ErrUnsupported, errors.ErrUnsupported, cli.ExitNotMet,
-		errors.ErrUnsupported.Error(), "leave --method out, and what works here is taken")
+		errors.ErrUnsupported.Error(), "leave --method out to use a method that works here")
 }
 
 func TestCopyHintsAreInTheWordsOfTheFlags(t *testing.T) {
@@ -57,14 +57,14 @@ func TestCopyHintsAreInTheWordsOfTheFlags(t *testing.T) {
 	}
 	ranges := failedAs("copy_file_range", syscall.EXDEV)
 	check(copying{options: filecopy.Options{Method: filecopy.CopyRange}}, ranges,
-		"copy a to b: copy_file_range: why: "+syscall.EXDEV.Error(), "leave --method out, and what works here is taken")
+		"copy a to b: copy_file_range: why: "+syscall.EXDEV.Error(), "leave --method out to use a method that works here")
 	owner := failedAs("chown", syscall.EPERM)
 	check(copying{}, owner, "copy a to b: chown: why: "+syscall.EPERM.Error(),
-		"no half file is left; run it as root, leave --archive out, or give --best, which goes on")
+		"no half file is left; run it as root, leave --archive out, or add --best to go on without it")
 	check(copying{root: true, options: filecopy.Options{Archive: true}}, owner, "copy a to b: chown: why: "+syscall.EPERM.Error(),
-		"no half file is left; the file system, or its mount, does not permit that: leave --archive out, or give --best, which goes on")
+		"no half file is left; the file system, or its mount, does not permit that: leave --archive out, or add --best to go on without it")
 	check(copying{}, failedAs("sync directory", syscall.EIO), "copy a to b: sync directory: why: "+syscall.EIO.Error(),
-		"the whole file is there; only its name may be lost in a power cut: the kernel's log (dmesg) says why")
+		"the file is complete; only its name may be lost in a power cut: the kernel's log (dmesg) says why")
 	cached := failedAs("verify", errors.New("it stays in memory"))
 	check(copying{}, cached, "copy a to b: verify: why: it stays in memory",
 		"no half file is left; leave --verify out on this file system")
@@ -139,14 +139,14 @@ func TestCopyTotalsAreReported(t *testing.T) {
 		`copied: 2 files, 1 directory, 1 link, 5.0 MiB in 0s
 by: reflink 1 file, splice 1 file
 holes kept: 1.0 MiB
-changed meanwhile: 1 file, whose copies may be of no single moment
-verified: each copy was read back from the disk, and is equal
-durable: all that was copied
+changed during the copy: 1 file, whose copies may mix old and new bytes
+verified: each copy was read back from the disk and equals its source
+durable: everything copied
 `)
 	check(atomic, filecopy.Totals{Files: 1, Failed: 1}, []filecopy.Result{{}},
 		`copied: 1 file, 0 B in 0s
 not copied: 1 failed, 0 refused
-verified: each copy was read back from the disk, and is equal
+verified: each copy was read back from the disk and equals its source
 durable: all but 1
 `)
 	check(copying{}, filecopy.Totals{Failed: 1}, nil, "copied: 0 files, 0 B in 0s\nnot copied: 1 failed, 0 refused\n")

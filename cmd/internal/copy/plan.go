@@ -31,7 +31,7 @@ func planCopy(sources []string, destination string, keepGoing bool) (plan copyPl
 		}
 		key := filepath.Clean(target)
 		if other, ok := taken[key]; ok {
-			return nil, cli.Misuse("copy them to directories of their own", "%s and %s would both be %s", shownPath(other), shownPath(source), shownPath(target))
+			return nil, cli.Misuse("copy them to different directories", "%s and %s would both be copied to %s", shownPath(other), shownPath(source), shownPath(target))
 		}
 		taken[key] = source
 		info, err := os.Stat(source)
@@ -39,7 +39,7 @@ func planCopy(sources []string, destination string, keepGoing bool) (plan copyPl
 		case err != nil && len(sources) == 1:
 			return nil, cli.Misuse("nothing was copied; give a file or directory that exists", "copy %s: %w", shownPath(source), cli.Cause(err))
 		case err != nil && !keepGoing:
-			return nil, cli.Misuse("nothing was copied; leave it out, or --keep-going copies the others", "copy %s: %w", shownPath(source), cli.Cause(err))
+			return nil, cli.Misuse("nothing was copied; leave it out, or add --keep-going to copy the others", "copy %s: %w", shownPath(source), cli.Cause(err))
 		case err == nil:
 			if err := checkPair(target, source, info); err != nil {
 				return nil, err
@@ -58,13 +58,13 @@ func goesInto(sources []string, destination string) (bool, error) {
 	case err == nil && info.IsDir():
 		return true, nil
 	case errors.Is(err, syscall.ENOTDIR):
-		return false, cli.Misuse("give another destination", "copy to %s: what is above it is a file, not a directory", shownPath(destination))
+		return false, cli.Misuse("give another destination", "copy to %s: a part of this path is a file, not a directory", shownPath(destination))
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return false, cli.Misuse("give another destination", "copy to %s: %w", shownPath(destination), cli.Cause(err))
 	case len(sources) > 1 && err == nil:
 		return false, cli.Misuse("give an existing directory as the last argument", "%d sources can't be copied to the file %s", len(sources), shownPath(destination))
 	case len(sources) > 1:
-		return false, cli.Misuse("make it first, with mkdir -p", "%d sources need a directory, and %s is not there", len(sources), shownPath(destination))
+		return false, cli.Misuse("make it first, with mkdir -p", "%d sources need a directory, and %s does not exist", len(sources), shownPath(destination))
 	case isSlashed && err == nil:
 		return false, cli.Misuse("leave the slash out", "%s is a file", shownPath(destination))
 	case isSlashed && !isDir(sources[0]):
@@ -97,7 +97,7 @@ func nameIn(dir, source string) (string, error) {
 	name := filepath.Base(trimmed)
 	switch {
 	case trimmed == "":
-		return "", cli.Misuse("give a destination that is not there yet", "%s has no name to be copied to in %s", shownPath(source), shownPath(dir))
+		return "", cli.Misuse("give a destination that does not exist yet", "%s has no name under which to copy it into %s", shownPath(source), shownPath(dir))
 	case name == ".":
 		return dir, nil
 	case name != "..":
@@ -108,7 +108,7 @@ func nameIn(dir, source string) (string, error) {
 		real, err = filepath.Abs(real)
 	}
 	if err != nil {
-		return "", cli.Misuse("give it by its name", "copy %s: %w", shownPath(source), cli.Cause(err))
+		return "", cli.Misuse("name it without ..", "copy %s: %w", shownPath(source), cli.Cause(err))
 	}
 	return nameIn(dir, real)
 }
@@ -123,18 +123,18 @@ func checkPair(target, source string, info fs.FileInfo) error {
 	case err == nil && to.IsDir() != info.IsDir():
 		return cli.Misuse("move it away first, or give another destination", "%s is a %s, and %s is a %s", shownPath(source), kindText(info), shownPath(target), kindText(to))
 	case err == nil && !to.IsDir() && !to.Mode().IsRegular():
-		return cli.Misuse("give another destination", "%s is a %s, and only files are replaced", shownPath(target), kindText(to))
+		return cli.Misuse("give another destination", "%s is a %s, and copy replaces only files", shownPath(target), kindText(to))
 	case info.Mode().IsRegular():
 		return nil
 	case !info.IsDir():
-		return cli.Misuse("only files, links and directories are copied", "%s is a %s", shownPath(source), kindText(info))
+		return cli.Misuse("copy takes files, links and directories", "%s is a %s", shownPath(source), kindText(info))
 	}
 	inside, err := isInside(target, info)
 	if err != nil {
 		return cli.Misuse("give another destination", "copy to %s: %w", shownPath(target), cli.Cause(err))
 	}
 	if inside {
-		return cli.Misuse("give a destination outside of it", "%s lies in %s, which would be copied into itself", shownPath(target), shownPath(source))
+		return cli.Misuse("give a destination outside of it", "%s is inside %s, which would be copied into itself", shownPath(target), shownPath(source))
 	}
 	return nil
 }

@@ -205,12 +205,12 @@ func copyLineText(r filecopy.Result) string {
 		how = append(how, r.Method.String())
 	}
 	if r.Resumed > 0 {
-		how = append(how, cli.BytesText(r.Resumed)+" were there")
+		how = append(how, cli.BytesText(r.Resumed)+" were there already")
 	}
 	for _, is := range []struct {
 		so   bool
 		text string
-	}{{r.Verified, "verified"}, {r.Durable, "durable"}, {r.Changed, "changed meanwhile"}, {r.NotKept != nil, "not all is kept"}} {
+	}{{r.Verified, "verified"}, {r.Durable, "durable"}, {r.Changed, "changed meanwhile"}, {r.NotKept != nil, "not everything is kept"}} {
 		if is.so {
 			how = append(how, is.text)
 		}
@@ -291,10 +291,10 @@ func (s *copyShow) totalsText(t filecopy.Totals) string {
 		fmt.Fprintf(&b, "holes kept: %s\n", cli.BytesText(s.holes))
 	}
 	if t.Changed > 0 {
-		fmt.Fprintf(&b, "changed meanwhile: %s, whose copies may be of no single moment\n", cli.CountText(int64(t.Changed), "file"))
+		fmt.Fprintf(&b, "changed during the copy: %s, whose copies may mix old and new bytes\n", cli.CountText(int64(t.Changed), "file"))
 	}
 	if t.NotKept > 0 {
-		fmt.Fprintf(&b, "not kept: of %s, first %s; the file system or its mount does not permit it\n", cli.CountText(int64(t.NotKept), "name"), notKeptText(s.notKept))
+		fmt.Fprintf(&b, "not kept: properties of %s, first %s; the file system or its mount does not permit them\n", cli.CountText(int64(t.NotKept), "name"), notKeptText(s.notKept))
 	}
 	if t.Skipped > 0 {
 		fmt.Fprintf(&b, "left out: %s: pipes, sockets and devices\n", cli.CountText(int64(t.Skipped), "name"))
@@ -305,7 +305,7 @@ func (s *copyShow) totalsText(t filecopy.Totals) string {
 	if t.Files+t.Dirs+t.Links > 0 {
 		verified := "no, --verify was not given"
 		if s.options.Verify {
-			verified = "each copy was read back from the disk, and is equal"
+			verified = "each copy was read back from the disk and equals its source"
 		}
 		fmt.Fprintf(&b, "verified: %s\ndurable: %s\n", verified, s.durableText())
 	}
@@ -318,9 +318,9 @@ func (s *copyShow) totalsText(t filecopy.Totals) string {
 func (s *copyShow) durableText() string {
 	switch {
 	case s.undurable == 0: // also with --verify, which reads synced bytes from the disk
-		return "all that was copied"
+		return "everything copied"
 	case s.options.Policy.Sync.Mode == holdfast.SyncNever && !s.options.Atomic:
-		return "nothing for sure, the policy has sync=never: it is the kernel's, which writes it within about half a minute"
+		return "nothing is guaranteed under sync=never: the kernel writes the bytes within about half a minute"
 	}
 	return fmt.Sprintf("all but %d", s.undurable)
 }

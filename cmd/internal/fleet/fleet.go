@@ -39,23 +39,23 @@ func New() *cobra.Command {
 	c := &command{threshold: fleet.DefaultThreshold}
 	cmd := &cobra.Command{
 		Use: "fleet RESULTS.jsonl|DIRECTORY... [flags]",
-		Long: `Fleet reads results that holdfast bench -o has kept on many hosts, and sets like
-hosts beside each other: the same study, CPU model, CPUs, memory, file system,
-mount options and kind of device. In each group it finds the hosts whose syncs,
-disk bandwidth or memory are slower than those of their peers, each for itself,
-whose syncs are too fast to be true, or whose write cache is another one, and
-lists the facts that differ. Of a directory it takes all files
-*.jsonl in it and below. The directory deploy has what runs bench on each node of
-Slurm, Kubernetes or Ansible.
+		Long: `Fleet reads results that holdfast bench -o has kept on many hosts. It groups similar
+hosts: with the same study, CPU model, CPUs, memory, file system, mount options and
+kind of device. In each group it finds the outliers: hosts with slower syncs, less
+disk bandwidth or slower memory than their peers, with syncs too fast to be true, or
+with another write cache. For each it lists the facts that differ. In a directory it
+reads all files *.jsonl, also in directories below. dev/deploy has scripts that run
+bench on each node of Slurm, Kubernetes or Ansible.
 
-Of one host, study and mount point the newest results count. A file that is empty
-or damaged, and a host of --expect that has none, is listed; the others go on.`,
+If one host, study and mount point has several results, the newest count. Empty and
+damaged files, and hosts of --expect without results, are listed; all others are
+judged.`,
 		Example: `  holdfast fleet results/
   holdfast fleet . --export csv -o fleet.csv`,
-		Annotations: cli.Exits(map[int]string{cli.ExitNotMet: "there are outliers", cli.ExitNotKnown: "that is not known: a host has no results, or its group has fewer than four hosts"}),
+		Annotations: cli.Exits(map[int]string{cli.ExitNotMet: "there are outliers", cli.ExitNotKnown: "not known: a host has no results, or its group has fewer than four hosts"}),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return cli.Misuse("for instance: holdfast fleet results/", "fleet takes results files or directories of them, and none was given")
+				return cli.Misuse("for instance: holdfast fleet results/", "fleet needs results files, or directories with results")
 			}
 			return nil
 		},
@@ -63,17 +63,17 @@ or damaged, and a host of --expect that has none, is listed; the others go on.`,
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.Var(cli.Once("file", &c.expect, cli.Given), "expect", "list the hosts of this file that have no results: names, separated by\nspaces or lines; - is the standard input")
+	f.Var(cli.Once("file", &c.expect, cli.Given), "expect", "report the hosts in this file that have no results: a list of names,\nseparated by spaces or lines; -: standard input")
 	f.Var(cli.Once("percent", &c.threshold, cli.ParseShare("threshold")), "threshold", "the least slowdown of an outlier (default: 25%)")
-	f.BoolVar(&c.all, "all", false, "print every host, and how it is judged; without it the answer, in at\nmost 30 lines")
-	f.VarP(cli.Once("file", &c.output, cli.NewFile), "output", "o", "write an HTML page, or what is exported, to this new file")
-	cli.ExportFlag(f, &c.format, "write for programs or a pull request")
+	f.BoolVar(&c.all, "all", false, "print every host and its scores; without it only the answer, in at\nmost 30 lines")
+	f.VarP(cli.Once("file", &c.output, cli.NewFile), "output", "o", "write an HTML page, or the --export, to this new file")
+	cli.ExportFlag(f, &c.format, "write a format for programs or pull requests")
 	return cmd
 }
 
 func (c *command) run(cmd *cobra.Command, args []string) error {
 	if c.format == report.Benchmark {
-		return cli.Misuse("holdfast report FILE --export bench writes those of one host", "--export bench: %w", show.ErrNoBenchmark)
+		return cli.Misuse("holdfast report FILE --export bench writes the lines of one host", "--export bench: %w", show.ErrNoBenchmark)
 	}
 	if c.format == "" {
 		if err := cli.IsPage(c.output); err != nil {
@@ -118,12 +118,12 @@ func verdict(f fleet.Fleet) error {
 	}
 	switch {
 	case len(odd) > 0:
-		return &cli.Refusal{Code: cli.ExitNotMet, Err: fmt.Errorf("not like their peers: %s", names(odd)), Hint: "measure them again, alone, to see whether it stays"}
+		return &cli.Refusal{Code: cli.ExitNotMet, Err: fmt.Errorf("outliers: %s", names(odd)), Hint: "measure them again, one by one, to see whether they stay outliers"}
 	case len(f.Unanswered()) > 0:
-		return &cli.Refusal{Code: cli.ExitNotKnown, Err: fmt.Errorf("no results of %s", names(f.Unanswered())), Hint: "measure there, or leave the names out of --expect"}
+		return &cli.Refusal{Code: cli.ExitNotKnown, Err: fmt.Errorf("no results of %s", names(f.Unanswered())), Hint: "measure on these hosts, or remove their names from --expect"}
 	case !f.Known():
 		return &cli.Refusal{Code: cli.ExitNotKnown, Err: errors.New("not every host could be judged"),
-			Hint: "give results of all hosts, and of at least four of each kind"}
+			Hint: "give results of all hosts, with at least four hosts in each group"}
 	}
 	return nil
 }
@@ -139,7 +139,7 @@ func names(all []string) string {
 
 // expected reads the names of --expect, if it is given.
 func (c *command) expected(stdin io.Reader) ([]string, error) {
-	const hint = "the file has the names of hosts, separated by spaces or lines"
+	const hint = "the file must list names of hosts, separated by spaces or lines"
 	if c.expect == "" {
 		return nil, nil
 	}
@@ -162,7 +162,7 @@ func (c *command) expected(stdin io.Reader) ([]string, error) {
 		return nil, cli.Misuse(hint, "--expect %s: %w", c.expect, cli.Cause(err))
 	}
 	if len(names) == 0 {
-		return nil, cli.Misuse(hint, "--expect %s: there is no name in it", c.expect)
+		return nil, cli.Misuse(hint, "--expect %s: the file has no names", c.expect)
 	}
 	return names, nil
 }
@@ -253,7 +253,7 @@ func read(ctx context.Context, file string) (fleet.Host, error) {
 	}
 	if err != nil {
 		if info, statErr := os.Stat(file); statErr == nil && info.Size() == 0 {
-			err = errors.New("is empty, so bench did not begin or could not write")
+			err = errors.New("is empty: bench did not start, or could not write")
 		}
 		first, _ := header(file)
 		return fleet.Host{Name: fleet.NameOf(name, first)}, cli.Cause(err)

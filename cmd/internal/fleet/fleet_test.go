@@ -127,10 +127,10 @@ func TestFleetFindsTheSlowDisk(t *testing.T) {
 	m.write("expect", []byte("n0 n1 n2 # the first rack\nn3\n\nn7"))
 	out, stderr, code := m.do("", ".", "--expect", "expect")
 	m.want(out, "5 hosts in 1 group: 1 outlier (n3: syncs 29.7x); 3 without results\n", "n3 (group 1): syncs slower: ", "kernel 5.4 (its peers: 6.1)",
-		"1 host never answered: n7\n", "2 files of no use: empty (empty.jsonl: is empty, so bench did not begin", "(n9/damaged.jsonl: line 2: ",
-		"1 host answered and was not expected: n4\n", "1 file left out, because the newest results of a host count: n3 (again.jsonl, not",
-		"doubtful: the results are of several versions, which may measure differently: holdfast v0.1.0 (4\n  hosts), holdfast v0.2.0\n")
-	m.want(stderr, "holdfast: not like their peers: n3\nhint: ")
+		"1 host never answered: n7\n", "2 files can't be used: empty (empty.jsonl: is empty: bench did not start", "(n9/damaged.jsonl: line 2: ",
+		"1 host answered and was not expected: n4\n", "1 file not used, because the host has newer results: n3 (again.jsonl, not",
+		"doubtful: the results are from several versions of holdfast, which may measure differently: holdfast\n  v0.1.0 (4 hosts), holdfast v0.2.0\n")
+	m.want(stderr, "holdfast: outliers: n3\nhint: ")
 	if code != cli.ExitNotMet || strings.Count(out, "\n") > 30 {
 		t.Errorf("exit code %d, %d lines", code, strings.Count(out, "\n"))
 	}
@@ -166,7 +166,7 @@ func TestFleetThatCantBeJudged(t *testing.T) {
 		m.write(fmt.Sprintf("n%d.jsonl", i), m.text(m.run(fmt.Sprint("n", i), 1)))
 	}
 	out, stderr, code := m.do("", "n0.jsonl", "n1.jsonl", "n2.jsonl", "./n2.jsonl")
-	m.want(out, "none could be judged, there are fewer than 4 of a kind")
+	m.want(out, "none could be judged, because no group has 4 hosts")
 	m.want(stderr, "holdfast: not every host could be judged\nhint: ")
 	if code != cli.ExitNotKnown {
 		t.Errorf("exit code %d", code)
@@ -180,7 +180,7 @@ func TestFleetThatCantBeJudged(t *testing.T) {
 	m.want(out, "4 hosts in 2 groups: none could be judged", "lines, Fast 9")
 	m.write("bad/x.jsonl", []byte("\x1b[31m\n"))
 	out, _, code = m.do("", "bad")
-	m.want(out, "0 hosts in 0 groups", "1 file of no use: x (bad/x.jsonl: line 1: not a results file of holdfast")
+	m.want(out, "0 hosts in 0 groups", "1 file can't be used: x (bad/x.jsonl: line 1: not a results file of holdfast")
 	if code != cli.ExitNotKnown {
 		t.Errorf("exit code %d", code)
 	}
@@ -198,12 +198,12 @@ func TestFleetRefuses(t *testing.T) {
 			t.Errorf("%v: exit code %d\n%s%s", args, code, out, stderr)
 		}
 	}
-	refuses("fleet takes results files or directories of them, and none was given\n")
+	refuses("fleet needs results files, or directories with results\n")
 	refuses("there is no file *.jsonl in none\n", "none")
 	refuses("there is no file or directory gone\n", "gone")
 	refuses("the name of the results is empty\n", "")
 	refuses("--expect gone: ", ".", "--expect", "gone")
-	refuses("--expect blank: there is no name in it\n", ".", "--expect", "blank")
+	refuses("--expect blank: the file has no names\n", ".", "--expect", "blank")
 	refuses("--export bench: a fleet has no benchmark lines", ".", "--export", "bench")
 	refuses("-o n0.jsonl: the file exists", ".", "-o", "n0.jsonl")
 }
@@ -260,8 +260,8 @@ func TestThousandHosts(t *testing.T) {
 	t.Logf("%d files of %d KiB: %v, %d MiB more from the system\n%s", hosts, size/hosts>>10, took.Round(time.Millisecond), (after.Sys-before.Sys)>>20, out)
 	m.want(out, "999 hosts in 2 groups: 2 outliers (node0077: syncs 0.0", "node0618 (group 1): syncs slower: 2", "differs: kernel 5.4 (its peers: 6.1)\n",
 		"node0077 (group 1): syncs too fast to be true: 0.0", "write cache write back, and write through on nearly all of its peers",
-		"2 hosts never answered: node1000, node1001\n", "1 file of no use: node0901 (results/node0901.jsonl: is empty")
-	m.want(stderr, "not like their peers: node0077, node0618\n")
+		"2 hosts never answered: node1000, node1001\n", "1 file can't be used: node0901 (results/node0901.jsonl: is empty")
+	m.want(stderr, "outliers: node0077, node0618\n")
 	if code != cli.ExitNotMet || strings.Count(out, "\n") > 30 {
 		t.Errorf("exit code %d, %d lines:\n%s", code, strings.Count(out, "\n"), out)
 	}

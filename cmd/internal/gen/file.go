@@ -206,11 +206,11 @@ func (g *generation) make(ctx context.Context, show *cli.Progress) error {
 	dir := filepath.Dir(path)
 	free, err := sys.FreeSpace(dir) // if it is not known, a write to a full disk fails
 	if g.kind != genSparse && err == nil && int64(g.size) > free {
-		hint := "free some space, give a directory on another disk, or --kind sparse, which takes no room"
+		hint := "free some space, use a directory on another disk, or --kind sparse, which takes no room"
 		if g.force {
-			hint += "; an old file is kept until the new one is whole"
+			hint += "; an existing file is kept until the new one is complete"
 		}
-		return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("gen %s: it takes %s, and %s has %s free", g.file, cli.BytesText(int64(g.size)), dir, cli.BytesText(free)), Hint: hint}
+		return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("gen %s needs %s, and %s has %s free", g.file, cli.BytesText(int64(g.size)), dir, cli.BytesText(free)), Hint: hint}
 	}
 	held, release, err := workdir.At(dir)
 	if err != nil {
@@ -229,16 +229,16 @@ func (g *generation) make(ctx context.Context, show *cli.Progress) error {
 	switch {
 	case err != nil && !there:
 		f.discard()
-		left := "nothing of it is left"
+		left := "no part of it is left"
 		if g.force {
-			left = "what was there before is as it was"
+			left = "the existing file is unchanged"
 		}
 		return g.refusal(err, done, op, left)
 	case err == nil && g.durable():
 		op, err = "sync of the directory", syncDir(held)
 	}
 	if err != nil {
-		return g.refusal(err, done, op, "the file is there and whole, but a power cut may take it")
+		return g.refusal(err, done, op, "the file is complete, but a power cut may lose it")
 	}
 	return nil
 }
@@ -263,15 +263,15 @@ func (g *generation) place() (path string, old fs.FileInfo, err error) {
 			return "", nil, cli.Misuse("make it first, with mkdir -p", "gen %s: there is no directory %s", g.file, dir)
 		}
 		if path != g.file && !g.force {
-			return "", nil, cli.Misuse("--force makes the file that it leads to", "%s is a symbolic link to nothing", g.file)
+			return "", nil, cli.Misuse("--force makes the file that it points to", "%s is a symbolic link to a file that does not exist", g.file)
 		}
 		return path, nil, nil
 	case err != nil:
 		return "", nil, cli.Misuse("give another name", "gen %s: %w", g.file, cli.Cause(err))
 	case !old.Mode().IsRegular():
-		return "", nil, cli.Misuse(fmt.Sprintf("standard output may be one: holdfast gen - %s > %s", g.sizeText, g.file), "%s is not a file but a device, pipe or socket", g.file)
+		return "", nil, cli.Misuse(fmt.Sprintf("write to standard output instead: holdfast gen - %s > %s", g.sizeText, g.file), "%s is not a file but a device, pipe or socket", g.file)
 	case !g.force:
-		return "", nil, cli.Misuse("--force replaces it", "%s is there already", g.file)
+		return "", nil, cli.Misuse("--force replaces it", "%s exists already", g.file)
 	}
 	return path, old, nil
 }
@@ -357,7 +357,7 @@ func (g *generation) refusal(err error, done int64, op, left string) error {
 	}
 	hint := cli.DiskHint(err)
 	if errors.Is(err, fs.ErrExist) {
-		hint = "somebody else has made it meanwhile; --force replaces it"
+		hint = "another program made the file meanwhile; --force replaces it"
 	}
 	if hint != "" && left != "" {
 		left += "; "

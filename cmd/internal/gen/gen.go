@@ -49,7 +49,7 @@ var Kinds = []genKind{genRandom, genSparse, genText, genZero}
 
 func parseGenKind(text string) (genKind, error) {
 	if !slices.Contains(Kinds, genKind(text)) {
-		return "", fmt.Errorf("%q is not a kind of bytes; use random, text, zero or sparse", text)
+		return "", fmt.Errorf("%q is not a kind of content; use random, text, zero or sparse", text)
 	}
 	return genKind(text), nil
 }
@@ -71,29 +71,29 @@ func New() *cobra.Command {
 	g := &generation{kind: genRandom, policy: atomicPolicy()}
 	cmd := &cobra.Command{
 		Use: "gen file size [flags]",
-		Long: `Gen makes a file of exactly so many bytes. 100MB is 100,000,000 bytes, 100MiB
-is 104,857,600, which the published gen_rand_file.sh makes of 100. A bare number is
-bytes, from 1024 on: below, give a unit. 0 makes an empty file. The file gets its
-name when it is whole and synced: whatever fails, and after Ctrl-C, a kill or a power
-cut, there is the whole new file or what was there before.
+		Long: `Gen makes a file of exactly the given size. 100MB is 100,000,000 bytes, 100MiB is
+104,857,600 (gen_rand_file.sh of the published experiments makes 100MiB for 100). A
+number without a unit is bytes, and must be 1024 or more; 0 makes an empty file. The
+file gets its name when it is complete and synced: after any failure, Ctrl-C, a kill
+or a power cut, the path has the complete new file or its earlier content.
 
-Random bytes can't be compressed, and no eight of them come twice. The seed that
-is printed at the end makes the same bytes again, on any machine. A file of - is
-standard output, where nothing is synced.`,
+Random bytes can't be compressed, and no sequence of eight bytes occurs twice. The
+seed that is printed at the end makes the same bytes again, on any machine. The file
+name - means standard output, where nothing is synced.`,
 		Example: `  holdfast gen source 100MiB
   holdfast gen words.txt 10MiB --kind text --seed 1 --force`,
-		Annotations: cli.Exits(map[int]string{cli.ExitNotMet: "the file was not made: the error says what is left"}),
+		Annotations: cli.Exits(map[int]string{cli.ExitNotMet: "the file was not made: the error says what remains"}),
 		Args:        genArguments,
 		RunE:        func(cmd *cobra.Command, args []string) error { return g.run(cmd, args[0], args[1]) },
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.Var(cli.Once("kind", &g.kind, parseGenKind), "kind", "random (the default); text: lines of words, which gzip makes 3.3 times\nas short; zero; or sparse: one hole, which takes no room")
+	f.Var(cli.Once("kind", &g.kind, parseGenKind), "kind", "random (the default); text: lines of words, which gzip compresses\nto a third; zero; or sparse: one hole, which takes no room")
 	f.Var(cli.Once("number", &g.seed, cli.ParseSeed), "seed", "make the bytes of this seed (default: a new one, which is printed)")
-	f.Var(cli.Once("policy", &g.policy, parseGenPolicy), "policy", "when bytes reach the disk, such as sync=never, or atomic, which is\nsync=close (the default): all is durable when gen ends")
+	f.Var(cli.Once("policy", &g.policy, parseGenPolicy), "policy", "when to sync, such as sync=never, or atomic (the default), which is\nsync=close: the file is durable when gen ends")
 	f.BoolVar(&g.force, "force", false, "replace an existing file, and keep its permissions")
-	f.BoolVar(&g.quiet, "quiet", false, "print failures only: neither progress nor what was made")
-	f.BoolVar(&g.json, "json", false, "print what was made as one JSON object")
+	f.BoolVar(&g.quiet, "quiet", false, "print only failures: neither progress nor the result")
+	f.BoolVar(&g.json, "json", false, "print the result as one JSON object")
 	cmd.SetFlagErrorFunc(genFlagError)
 	return cmd
 }
@@ -105,11 +105,11 @@ func genArguments(cmd *cobra.Command, args []string) error {
 	case 0:
 		return cli.Misuse(hint, "gen needs a file and a size")
 	case 1:
-		return cli.Misuse(hint, "gen needs a size too, and only %q was given", args[0])
+		return cli.Misuse(hint, "gen needs a size too, but only %q was given", args[0])
 	case 2:
 		return nil
 	}
-	return cli.Misuse(hint, "gen makes one file of one size, and %d arguments were given", len(args))
+	return cli.Misuse(hint, "gen takes a file and a size, but %d arguments were given", len(args))
 }
 
 // genFlagError adds a hint to an unknown flag that may be meant as a size.
@@ -120,7 +120,7 @@ func genFlagError(cmd *cobra.Command, err error) error {
 			return cli.Misuse("for instance: holdfast gen source 100MB", "-%s: a size can't be negative", letters)
 		}
 		if unknown.GetSpecifiedName() == "size" {
-			return cli.Misuse("the size stands behind the file: holdfast gen source 100MB", "gen has no flag --size")
+			return cli.Misuse("the size follows the file: holdfast gen source 100MB", "gen has no flag --size")
 		}
 	}
 	return cli.FlagError(cmd, err)
@@ -130,32 +130,32 @@ func (g *generation) run(cmd *cobra.Command, file, sizeText string) (err error) 
 	g.file, g.sizeText = file, sizeText
 	if g.size, err = holdfast.ParseSize(sizeText); err != nil {
 		if units, _, ok := strings.Cut(sizeText, "."); ok && units != "" && strings.Trim(units, "0123456789") == "" {
-			return cli.Misuse("take a smaller unit: 1500kB and not 1.5MB", "size %q is a fraction", sizeText)
+			return cli.Misuse("use a smaller unit: 1500kB, not 1.5MB", "size %q is not a whole number", sizeText)
 		}
 		if _, turned := holdfast.ParseSize(file); turned == nil {
 			return cli.Misuse("the file comes first: holdfast gen source "+file, "%q is not a size, and %q is one", sizeText, file)
 		}
 		sentence, hint, _ := strings.Cut(cli.PlainText(err), "; ")
-		return cli.Misuse(cmp.Or(hint, "no file can be as large as that"), "%s", sentence)
+		return cli.Misuse(cmp.Or(hint, "no file can be that large"), "%s", sentence)
 	}
 	// The published script, gen_rand_file.sh, reads a bare number as MiB.
 	if g.bare() && 0 < g.size && g.size < holdfast.KiB {
-		return cli.Misuse(fmt.Sprintf("give %[1]dB for %[1]d bytes, or %[1]dMiB for what gen_rand_file.sh makes of %[1]d", int64(g.size)), "size %d has no unit", int64(g.size))
+		return cli.Misuse(fmt.Sprintf("give %[1]dB for %[1]d bytes, or %[1]dMiB as gen_rand_file.sh reads %[1]d", int64(g.size)), "size %d has no unit", int64(g.size))
 	}
 	changed := cmd.Flags().Changed
 	if !changed("seed") {
 		g.seed = rand.Uint64()
 	} else if g.kind == genZero || g.kind == genSparse {
-		return cli.Misuse("leave --seed out, or give --kind random or text", "--kind %s is zeros, whatever --seed is", g.kind)
+		return cli.Misuse("leave --seed out, or give --kind random or text", "--kind %s makes zeros, so --seed has no meaning", g.kind)
 	}
 	for _, name := range []string{"policy", "force", "json"} {
 		if g.file == "-" && changed(name) {
-			return cli.Misuse("leave it out, or name a file", "--%s is of a file, and the bytes go to standard output", name)
+			return cli.Misuse("leave it out, or name a file", "--%s needs a file, but the bytes go to standard output", name)
 		}
 	}
 	if g.file == "-" {
 		if cli.IsTerminal(cmd.OutOrStdout()) {
-			return cli.Misuse("give a file, or a program that reads it, behind a |", "standard output is a terminal")
+			return cli.Misuse("name a file, or pipe the output into a program", "standard output is a terminal")
 		}
 		show := g.progress(cmd.ErrOrStderr())
 		done, err := g.fill(cmd.Context(), cli.Bare(cmd.OutOrStdout()), show)
@@ -173,7 +173,7 @@ func (g *generation) run(cmd *cobra.Command, file, sizeText string) (err error) 
 		return err
 	}
 	if err := g.print(cmd.OutOrStdout(), time.Since(began)); err != nil {
-		return &cli.Refusal{Code: cli.ExitNotMet, Err: &cli.OutputFailure{Err: err}, Hint: fmt.Sprintf("%s is whole; only this is not printed", g.file)}
+		return &cli.Refusal{Code: cli.ExitNotMet, Err: &cli.OutputFailure{Err: err}, Hint: fmt.Sprintf("%s is complete; only this result could not be printed", g.file)}
 	}
 	return nil
 }
@@ -214,7 +214,7 @@ func (g *generation) print(w io.Writer, elapsed time.Duration) error {
 			bytes += fmt.Sprintf("; %siB are %s", strings.ToUpper(number), cli.Grouped(int64(other)))
 		}
 	}
-	content := fmt.Sprintf("%s of seed %d", g.kind, g.seed)
+	content := fmt.Sprintf("%s with seed %d", g.kind, g.seed)
 	switch g.kind {
 	case genZero:
 		content = "zeros"

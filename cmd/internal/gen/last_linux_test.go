@@ -35,7 +35,7 @@ func TestGenWhoseLastSyncFailsReportsThatTheFileIsThere(t *testing.T) {
 			if statErr != nil || info.Size() < 300000 {
 				t.Fatalf("%q: %v; the file: %v", args, err, statErr)
 			}
-			if code != cli.ExitNotMet || !strings.Contains(stderr.String(), "sync of the ") || !strings.Contains(stderr.String(), "\nhint: the file is there and whole, but a power cut may take it; ") {
+			if code != cli.ExitNotMet || !strings.Contains(stderr.String(), "sync of the ") || !strings.Contains(stderr.String(), "\nhint: the file is complete, but a power cut may lose it; ") {
 				t.Errorf("%q: the file is there, and exit code %d, stderr:\n%s", args, code, stderr.String())
 			}
 			if entries, _ := os.ReadDir(dir); len(entries) != 1 {

@@ -38,7 +38,7 @@ func FileSystemsFlag(f *pflag.FlagSet, kinds *[]volume.Kind) {
 		}
 		return nil
 	}
-	f.Var(cli.FlagValue{Kind: "list", Parse: set, Text: func() string { return strings.Join(KindNames(*kinds), ",") }}, "fs", "make these file systems, each in an image in --dir, and measure on\nall of them side by side, such as ext4,xfs,btrfs (root).\nA directory on another disk, such as /mnt/hdd, is measured beside them")
+	f.Var(cli.FlagValue{Kind: "list", Parse: set, Text: func() string { return strings.Join(KindNames(*kinds), ",") }}, "fs", "make these file systems, each in an image in --dir, and measure on\nall of them, such as ext4,xfs,btrfs (needs root). A directory on\nanother disk, such as /mnt/hdd, is measured with them")
 }
 
 // onDirectory is the file system of a directory. The name begins with the kind, as made file
@@ -49,7 +49,7 @@ func onDirectory(dir string) ([]volume.Kind, error) {
 		return nil, err
 	}
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
-		return nil, fmt.Errorf("%s: there is no such directory; the names of file systems have no slash", dir)
+		return nil, fmt.Errorf("%s: there is no such directory, and a file system's name has no slash", dir)
 	}
 	kind, err := sys.FileSystem(path)
 	if err != nil || kind == "" {
@@ -92,7 +92,7 @@ func OrderHere(w Wish, c *study.Choice) (Orders, error) {
 	if w.Earlier != nil {
 		o, err := OrderAgain(*w.Earlier)
 		if err == nil && o.Own != "" {
-			err = cli.Misuse("run it anew with --fs", "the results are of the directory that they name %s", o.Own)
+			err = cli.Misuse("start a new run with --fs", "the results need the directory that they name %s", o.Own)
 		}
 		return o, err
 	}
@@ -160,7 +160,7 @@ func OrderAgain(h result.Header) (Orders, error) {
 		}
 		kinds, err := volume.Parse(name)
 		if err != nil {
-			return o, cli.Misuse("repeat it where it was run", "the results are of file systems that can't be made here: %w", err)
+			return o, cli.Misuse("repeat the run on the machine that made it", "the results need file systems that can't be made here: %w", err)
 		}
 		if err := kinds[0].Can(); err != nil {
 			return o, NoneCanBeMade([]result.Missing{MissingKind(kinds[0], err)}, err)
@@ -247,7 +247,7 @@ func (o Orders) Make(ctx context.Context, h Host) (*Volumes, error) {
 	}
 	if o.Own != "" {
 		m.sites = []study.Site{{FileSystem: o.Own, WorkDir: h.WorkDir}}
-		h.Say("outside it is measured on the directory's own %s: only root can mount an %s of its own", o.Own, BesideKind)
+		h.Say("outside, the directory's own %s is measured, because only root can mount a new %s", o.Own, BesideKind)
 	}
 	if err := h.WorkDir.Need(o.Images()); err != nil {
 		return m, err
@@ -267,7 +267,7 @@ func (o Orders) Make(ctx context.Context, h Host) (*Volumes, error) {
 		}
 		m.volumes = append(m.volumes, v)
 		for _, dir := range v.Removed {
-			h.Say("removed %s, which a killed run had left", dir)
+			h.Say("removed %s, a leftover of a killed run", dir)
 		}
 		if err := m.open(v.Kind(), v.Dir(), func() error { return v.Remount(context.Background()) }); err != nil {
 			return m, err
@@ -307,7 +307,7 @@ func how(v *volume.Volume, host string) string {
 	case v.DirectIO:
 		return fmt.Sprintf("in an image of %s on %s, on a loop device with direct I/O", cli.BytesText(v.Size()), host)
 	}
-	return fmt.Sprintf("in an image of %s on %s, on a loop device without direct I/O: what is cold there may be in the memory of the %[2]s", cli.BytesText(v.Size()), host)
+	return fmt.Sprintf("in an image of %s on %s, on a loop device without direct I/O: cold files may still be in the page cache of the %[2]s", cli.BytesText(v.Size()), host)
 }
 
 // CannotMake gives an error of a volume its exit code and hint.
@@ -322,7 +322,7 @@ func CannotMake(err error) error {
 	case errors.As(err, &room):
 		return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("--fs: %w", err), Hint: HintRoom}
 	}
-	return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("--fs: %w", err), Hint: "leave it out, or give a directory on another file system to --dir"}
+	return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("--fs: %w", err), Hint: "leave it out, or name a directory on another file system with --dir"}
 }
 
 // Names are the file systems' names.
@@ -367,7 +367,7 @@ func (m *Volumes) Close(err error) error {
 	case err != nil:
 		return errors.Join(err, closeErr)
 	case errors.As(closeErr, &damage):
-		return &cli.Refusal{Code: cli.ExitNotMet, Err: closeErr, Hint: "this must not happen on a sound disk; please report it together with the kernel"}
+		return &cli.Refusal{Code: cli.ExitNotMet, Err: closeErr, Hint: "this must not happen on a healthy disk; please report it with the kernel's version"}
 	}
-	return &cli.Refusal{Code: cli.ExitCannot, Err: closeErr, Hint: "end what uses it; holdfast volumes --clean then removes what is left"}
+	return &cli.Refusal{Code: cli.ExitCannot, Err: closeErr, Hint: "end the programs that use it; holdfast volumes --clean then removes the leftovers"}
 }

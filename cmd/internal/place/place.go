@@ -46,7 +46,7 @@ func onKind(dir string) string {
 }
 
 // HintRoom helps against a full disk.
-const HintRoom = "free some space, or give a directory on another disk to --dir"
+const HintRoom = "free some space, or name a directory on another disk with --dir"
 
 // MinRoom is less than any disk writes in the window of a steady state.
 const MinRoom = 64 * holdfast.MiB
@@ -230,13 +230,13 @@ func CannotOpen(dir string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if info, statErr := os.Stat(dir); statErr == nil && info.IsDir() {
-			return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("--dir %s: the directory exists, but no file can be made in it%s", dir, onKind(dir)), Hint: "give a directory on a disk"}
+			return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("--dir %s: no file can be made in this directory%s", dir, onKind(dir)), Hint: "give a directory on a disk"}
 		}
 		return cli.Misuse("give an existing directory on the disk to measure", "--dir %s: there is no such directory", dir)
 	case errors.Is(err, trial.ErrNotDir):
-		return cli.Misuse("give the directory that it is in", "--dir: %w", err)
+		return cli.Misuse("name the directory that the file is in", "--dir: %w", err)
 	case errors.Is(err, trial.ErrMemoryOnly):
-		return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("--dir: %w", err), Hint: "give a directory on a disk, or --allow-tmpfs to measure memory alone"}
+		return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("--dir: %w", err), Hint: "name a directory on a disk, or add --allow-tmpfs to measure memory alone"}
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return &cli.Refusal{Code: cli.ExitCannot, Err: err, Hint: HintRoom}
 	}

@@ -25,7 +25,7 @@ var insideKinds = []string{"ext4"}
 // parseKernel knows the kernel that can be started.
 func (p *proof) parseKernel(text string) (string, error) {
 	if text != p.started.Name() {
-		return "", fmt.Errorf("%q is not a kernel that can be started; use %s, or leave the flag out for the one that runs", text, p.started.Name())
+		return "", fmt.Errorf("%q is not a kernel that holdfast can start; use %s, or leave --kernel out for the running kernel", text, p.started.Name())
 	}
 	return text, nil
 }
@@ -46,7 +46,7 @@ func (p *proof) completeInside(ctx context.Context, policies []holdfast.Policy) 
 		kinds = insideKinds
 	}
 	if slices.Contains(kinds, powercut.Model) {
-		return cli.Misuse("leave it out of --fs, or leave --kernel out", "%s is a model, for which no kernel is started", powercut.Model)
+		return cli.Misuse("leave it out of --fs, or leave --kernel out", "%s is a model, which needs no kernel", powercut.Model)
 	}
 	lacking := map[string]error{}
 	for _, kind := range kinds {

@@ -19,7 +19,7 @@ func TestTooFewOpenFilesAreRefusedBefore(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, told, code := command(t, "--level", "kill", "--time", "1ms", "--dir", dir)
-		if code != cli.ExitCannot || !strings.Contains(told, "prove needs 64 files") || !strings.Contains(told, "\nhint: raise the number") {
+		if code != cli.ExitCannot || !strings.Contains(told, "prove needs 64 open files") || !strings.Contains(told, "\nhint: raise the number") {
 			t.Errorf("exit code %d\n%s", code, told)
 		}
 		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {

@@ -62,51 +62,52 @@ func New(started place.Starter) *cobra.Command {
 	p := &proof{Options: crash.Options{States: 100_000, Time: 45 * time.Second}, started: started}
 	cmd := &cobra.Command{
 		Use: "prove [flags]",
-		Long: `Prove writes under each policy, crashes that again and again, and compares what is
-left with what had been acknowledged. A record that was acknowledged and is gone is
-a broken promise: exit code 1. Others may be lost, as far as the policy allows.
+		Long: `Prove writes records under each policy, crashes the writer again and again, and compares
+the remaining records with the acknowledged ones. If an acknowledged record is lost, the
+promise is broken, and the exit code is 1. Other records may be lost as the policy allows.
 
-Level memory cuts the power of a disk in memory, at every step and in every way. Level
-kill kills real processes, which takes their memory only. Level fault makes the system
-calls of real processes fail, one at a time, and judges what they say too. Level hostile
-exchanges the directory for a link while files are replaced, and looks who may read them.
-Level power cuts the power of real file systems, which replay their journals; that takes
-root. For others it cuts that of posix, a model of the least that POSIX promises.
-With --kernel uml it does so inside User-Mode Linux, for any user: a guest kernel, which
-has its own file systems (f2fs, jfs, nilfs2, reiserfs) and its programs from here.
-But for hostile, each is run a second time on what a crash left. At each level a plain correct
-program must lose nothing and liars must be caught, or all verdicts are "not known".
+Level memory cuts the power of a simulated disk, after every step and in every allowed
+way. Level kill kills real processes, which loses only their memory. Level fault makes
+system calls of real processes fail, one at a time, and also checks the errors that they
+report. Level hostile replaces the directory with a link while files are written, and
+checks who may read them. Level power cuts the power of real file systems, which then
+replay their journals; it needs root. Without root it uses posix, a model of the least
+that POSIX promises. With --kernel uml it runs inside User-Mode Linux, without root: a
+guest kernel with more file systems (f2fs, jfs, nilfs2, reiserfs). Except at level
+hostile, the writer also runs a second time on the files that a crash left. At each level
+a correct control program must lose nothing, and faulty ones must be caught; else all
+verdicts are "not known".
 
 With --cmd it crashes your own program: see docs/prove.md. The workloads are
 ` + strings.Join(names, ",\n") + ".",
 		Example: `  holdfast prove --time 20s
   holdfast prove --policy durable --workload writer --level memory --states 20000`,
-		Annotations: cli.Exits(map[int]string{cli.ExitNotMet: "a promise is broken", cli.ExitNotKnown: "no promise is seen to be broken, and some are not known"}),
+		Annotations: cli.Exits(map[int]string{cli.ExitNotMet: "a promise is broken", cli.ExitNotKnown: "no promise was broken, but some verdicts are not known"}),
 		Args:        cli.NoArguments,
 		RunE:        func(cmd *cobra.Command, _ []string) error { return p.run(cmd) },
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.Var(cli.Many("policy", &p.Policies, cli.ParsePolicy), "policy", "a policy to prove; may be given again (default: some of the\ngenerated ones, others with each seed)")
-	f.Var(cli.List("names", &p.Workloads, parseWorkload), "workload", "what writes, such as writer,wal (default: all that are above)")
-	f.Var(cli.List("list", &p.Levels, parseLevel), "level", "memory, kill, fault, hostile, power or all (default: all; of --cmd: kill)")
-	f.Var(cli.Once("duration", &p.Time, cli.ParseTime(time.Millisecond)), "time", "about how long it may take in all (default 45s, or 5m for all\npolicies)")
+	f.Var(cli.Many("policy", &p.Policies, cli.ParsePolicy), "policy", "prove this policy; repeat the flag for several (default: some\ngenerated policies, which depend on the seed)")
+	f.Var(cli.List("names", &p.Workloads, parseWorkload), "workload", "the workloads, such as writer,wal (default: all of the above)")
+	f.Var(cli.List("list", &p.Levels, parseLevel), "level", "memory, kill, fault, hostile, power or all (default: all; --cmd: kill)")
+	f.Var(cli.Once("duration", &p.Time, cli.ParseTime(time.Millisecond)), "time", "take about this time in all (default: 45s, or 5m for all\npolicies)")
 	f.VarP(cli.Once("file", &p.output, cli.NewLines("results.jsonl --proof proof.jsonl")), "output", "o", "write each verdict to a new file, as a line of JSON")
-	f.BoolVar(&p.All, "all", false, "judge under all generated policies, and print a row for each verdict")
-	f.Var(cli.Once("file:line", &p.replay, cli.Given), "replay", "judge the failing state of a line of such a file again, and nothing else")
-	f.Var(cli.Once("command", &p.look, cli.Given), "look", "with --replay, at level power: run this where the state is")
+	f.BoolVar(&p.All, "all", false, "judge all generated policies, and print a row for each verdict")
+	f.Var(cli.Once("file:line", &p.replay, cli.Given), "replay", "judge only the failing state of this line of such a file again")
+	f.Var(cli.Once("command", &p.look, cli.Given), "look", "with --replay, at level power: run this command in the failing state")
 	f.Var(cli.List("list", &p.kinds, parseKind), "fs", "the file systems of level power\n(default: ext4, xfs, btrfs; without root: posix, a model)")
 	f.Var(cli.Once("name", &p.kernel, p.parseKernel), "kernel", "level power inside User-Mode Linux (uml), which has more file systems and\nneeds no root")
-	f.Var(cli.Once("command", &p.command, cli.Given), "cmd", "crash this program, which prints \"ack N\" lines, in an empty directory")
-	f.Var(cli.Once("command", &p.read, cli.Given), "read", "prints the numbers of the records that the program has, a line each")
-	f.Var(cli.Once("number", &p.States, cli.ParseBetween(1, 1_000_000_000, "can't be judged")), "states", "how many states to judge for each workload and policy, at levels memory\nand power (default 100000, and 120 that are mounted)")
-	f.Var(cli.Once("number", &p.Seed, cli.ParseSeed), "seed", "the seed of what is chosen by chance (default: a new one)")
-	f.StringVar(&p.Dir, "dir", "", "where levels kill, fault and hostile write\n(default: that of temporary files)")
-	f.BoolVar(&p.eio, "eio", false, "at level power: the disk answers EIO to one write. Show what two syncs\nreturn then, and what is left")
+	f.Var(cli.Once("command", &p.command, cli.Given), "cmd", "crash this program in an empty directory; it prints lines \"ack N\"")
+	f.Var(cli.Once("command", &p.read, cli.Given), "read", "print the numbers of the program's records with this command, a line each")
+	f.Var(cli.Once("number", &p.States, cli.ParseBetween(1, 1_000_000_000, "can't be judged")), "states", "number of states to judge for each workload and policy, at levels memory\nand power (default: 100000, and 120 that are mounted)")
+	f.Var(cli.Once("number", &p.Seed, cli.ParseSeed), "seed", "the seed of all random choices (default: a new one)")
+	f.StringVar(&p.Dir, "dir", "", "the directory in which levels kill, fault and hostile write\n(default: the one for temporary files)")
+	f.BoolVar(&p.eio, "eio", false, "at level power: let one write of the disk fail with EIO, and show what\ntwo syncs return, and which bytes remain")
 	f.BoolVar(&p.trace, "trace", false, "at level power: show what one sync sends to the disk")
 	cli.InGroup(f, "Your own program", "cmd", "read")
-	cli.InGroup(f, "What file systems do, which judges nothing", "eio", "trace")
-	cli.InGroup(f, "What is chosen", "fs", "kernel", "look", "states", "seed", "dir")
+	cli.InGroup(f, "Behaviour of file systems, without a verdict", "eio", "trace")
+	cli.InGroup(f, "Choices", "fs", "kernel", "look", "states", "seed", "dir")
 	return cmd
 }
 
@@ -156,7 +157,7 @@ func parseLevel(text string) (crash.Level, error) {
 
 func parseKind(text string) (string, error) {
 	if !slices.Contains(powercut.Kinds, text) {
-		return "", fmt.Errorf("%q is not a file system whose power can be cut; use %s", text, strings.Join(powercut.Kinds, ", "))
+		return "", fmt.Errorf("%q is not a file system of level power; use %s", text, strings.Join(powercut.Kinds, ", "))
 	}
 	return text, nil
 }
@@ -171,25 +172,25 @@ func (p *proof) run(cmd *cobra.Command) error {
 		return p.again(cmd.Context(), cmd.OutOrStdout())
 	}
 	if p.look != "" {
-		return cli.Misuse("add --replay FILE:LINE", "--look runs where a failing state is mounted, and none was named")
+		return cli.Misuse("add --replay FILE:LINE", "--look needs --replay, which names the failing state")
 	}
 	if changed("cmd") != changed("read") {
-		return cli.Misuse("give both, such as --cmd ./writer --read 'cat log'", "--cmd and --read go together: one writes, the other prints what is there")
+		return cli.Misuse("give both, such as --cmd ./writer --read 'cat log'", "--cmd and --read go together: one writes records, the other prints them")
 	}
 	for _, name := range []string{"policy", "workload"} {
 		if changed("cmd") && changed(name) {
-			return cli.Misuse("leave it out", "--%s says nothing about the program of --cmd", name)
+			return cli.Misuse("leave it out", "--%s has no meaning with --cmd", name)
 		}
 	}
 	if p.kernel != "" && len(p.Levels) == 0 {
 		p.Levels = []crash.Level{crash.PowerCut}
 	}
 	if changed("cmd") && changed("states") && !slices.Contains(p.Levels, crash.PowerCut) {
-		return cli.Misuse("add --level power, or leave it out", "--states counts what level power judges of the program of --cmd")
+		return cli.Misuse("add --level power, or leave it out", "with --cmd, --states is for level power only")
 	}
 	for _, level := range []crash.Level{crash.Memory, crash.Hostile} {
 		if changed("cmd") && slices.Contains(p.Levels, level) {
-			return cli.Misuse("use --level kill, fault or power", "--level %s says nothing about the program of --cmd", level)
+			return cli.Misuse("use --level kill, fault or power", "--level %s can't judge the program of --cmd", level)
 		}
 	}
 	if err := cli.IsFree("-o", p.output); err != nil {
@@ -217,7 +218,7 @@ func (p *proof) run(cmd *cobra.Command) error {
 	verdicts, err := p.judgeAll(cmd.Context(), cmd.ErrOrStderr())
 	if err != nil {
 		if cmd.Context().Err() != nil {
-			return &cli.Refusal{Code: cli.ExitInterrupted, Err: errors.New("interrupted: nothing is proven"), Hint: "all that it made is removed"}
+			return &cli.Refusal{Code: cli.ExitInterrupted, Err: errors.New("interrupted: nothing is proven"), Hint: "all files of the run are removed"}
 		}
 		return &cli.Refusal{Code: cli.ExitCannot, Err: err, Hint: cli.DiskHint(err)}
 	}
@@ -294,7 +295,7 @@ func (p *proof) hasRoom() error {
 		return cli.Misuse("set TMPDIR to a directory that exists", "the directory of temporary files, %s, does not exist", os.TempDir())
 	}
 	if err := canOpen(leastOpen); err != nil {
-		return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("prove needs %d files that are open at a time: %w", leastOpen, cli.Cause(err)), Hint: cli.DiskHint(err)}
+		return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("prove needs %d open files at a time: %w", leastOpen, cli.Cause(err)), Hint: cli.DiskHint(err)}
 	}
 	return nil
 }
@@ -314,7 +315,7 @@ func (p *proof) writesFit() error {
 		return nil
 	}
 	err = fmt.Errorf("prove writes up to %s, and %s has %s free", cli.BytesText(need), dir, cli.BytesText(free))
-	return &cli.Refusal{Code: cli.ExitCannot, Err: err, Hint: "free some space, name a directory on another disk by --dir, or use --level memory"}
+	return &cli.Refusal{Code: cli.ExitCannot, Err: err, Hint: "free some space, name a directory on another disk with --dir, or use --level memory"}
 }
 
 // canOpen returns nil if n files can be opened.
@@ -347,7 +348,7 @@ func (p *proof) complete(ctx context.Context, stderr io.Writer) error {
 		switch {
 		case why == "" || !slices.Contains(p.Levels, level):
 		case all:
-			cli.Say(stderr, "level %s is left out: %s", level, why)
+			cli.Say(stderr, "level %s is skipped: %s", level, why)
 			p.Levels = slices.DeleteFunc(p.Levels, func(l crash.Level) bool { return l == level })
 		default:
 			return cli.Misuse("use --level memory", "level %s is not possible here: %s", level, why)
@@ -374,10 +375,10 @@ func (p *proof) completePower(ctx context.Context, stderr io.Writer, all bool) e
 	}
 	if !slices.Contains(p.Levels, crash.PowerCut) {
 		if p.kinds != nil {
-			return cli.Misuse("add --level power", "--fs chooses what level power mounts, and that level is not run")
+			return cli.Misuse("add --level power", "--fs is for level power, which is not run")
 		}
 		if p.kernel != "" {
-			return cli.Misuse("add --level power", "--kernel is where level power mounts, and that level is not run")
+			return cli.Misuse("add --level power", "--kernel is for level power, which is not run")
 		}
 		return nil
 	}
@@ -404,7 +405,7 @@ func (p *proof) completePower(ctx context.Context, stderr io.Writer, all bool) e
 	case all:
 		p.Levels = slices.DeleteFunc(p.Levels, func(l crash.Level) bool { return l == crash.PowerCut })
 	default:
-		return cli.Misuse("run as root, or use --level memory,kill", "level power can't be had")
+		return cli.Misuse("run as root, or use --level memory,kill", "level power is not possible here")
 	}
 	mounted := slices.DeleteFunc(slices.Clone(here), func(kind string) bool { return kind == powercut.Model })
 	model := len(mounted) < len(here)
@@ -480,11 +481,11 @@ func (p *proof) powerKinds(ctx context.Context, stderr io.Writer, all bool) (her
 		} else if p.kinds != nil {
 			hint := "run as root, or leave it out of --fs"
 			if kind == powercut.Model {
-				hint = "it takes /dev/fuse that this user may open, and user namespaces; or leave it out of --fs"
+				hint = "it needs user namespaces, and a /dev/fuse that this user may open; or leave it out of --fs"
 			}
 			return nil, cli.Misuse(hint, "level power is not possible on %w", err)
 		} else {
-			cli.Say(stderr, "level power is left out on %v: what a power cut leaves of %s is not known", err, kind)
+			cli.Say(stderr, "level power is skipped on %v: what a power cut leaves on %s is not known", err, kind)
 		}
 	}
 	return here, nil
@@ -504,21 +505,21 @@ func (p *proof) show(cmd *cobra.Command) error {
 	})
 	switch {
 	case p.eio && p.trace:
-		return cli.Misuse("run it twice", "--eio and --trace show different things")
+		return cli.Misuse("run them one after the other", "--eio and --trace can't be combined")
 	case other != "":
-		return cli.Misuse("leave it out", "%s judges nothing, and takes no --%s", name, other)
+		return cli.Misuse("leave it out", "%s gives no verdict, so --%s has no meaning", name, other)
 	case p.Levels != nil && !slices.Equal(p.Levels, []crash.Level{crash.PowerCut}):
-		return cli.Misuse("use --level power, or leave it out", "%s is of level power alone", name)
+		return cli.Misuse("use --level power, or leave it out", "%s is for level power only", name)
 	}
 	if slices.Contains(p.kinds, powercut.Model) {
-		return cli.Misuse("leave it out of --fs", "%s shows what file systems do, and %s is none", name, powercut.Model)
+		return cli.Misuse("leave it out of --fs", "%s is for real file systems, and %s is a model", name, powercut.Model)
 	}
 	kinds, err := p.powerKinds(cmd.Context(), cmd.ErrOrStderr(), false)
 	if err != nil {
 		return err
 	}
 	if len(kinds) == 0 {
-		return cli.Misuse("run as root", "%s can't be had", name)
+		return cli.Misuse("run as root", "%s is not possible here", name)
 	}
 	out := cmd.OutOrStdout()
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
@@ -526,7 +527,7 @@ func (p *proof) show(cmd *cobra.Command) error {
 	if p.eio {
 		var refusals []powercut.Refusal
 		if refusals, err = powercut.ShowRefusals(cmd.Context(), o, kinds); len(refusals) > 0 {
-			fmt.Fprint(out, "A program writes a record and syncs twice. The disk answers EIO to the first write of it:\n\n")
+			fmt.Fprint(out, "A program writes a record and syncs twice. The disk's first write of it fails with EIO:\n\n")
 			fmt.Fprintln(table, "file system\tthe record is\tfirst sync\tsecond sync\tread then\tread after a remount")
 		}
 		for _, x := range refusals {
@@ -535,7 +536,7 @@ func (p *proof) show(cmd *cobra.Command) error {
 	} else {
 		var syncs []powercut.Sync
 		if syncs, err = powercut.ShowSyncs(cmd.Context(), o, kinds); len(syncs) > 0 {
-			fmt.Fprint(out, "Writes and flushes that reach the disk while calls make 4 KiB durable. Other writes are of journals and metadata:\n\n")
+			fmt.Fprint(out, "Writes and flushes of the disk while the calls make 4 KiB durable. Other writes are journals and metadata:\n\n")
 			fmt.Fprintln(table, "file system\tcalls\tdata\tother\tflushes\tin this order\ttimes")
 		}
 		for _, x := range syncs {
@@ -545,7 +546,7 @@ func (p *proof) show(cmd *cobra.Command) error {
 	_ = table.Flush() // a failed write is reported at the end
 	switch {
 	case cmd.Context().Err() != nil:
-		return &cli.Refusal{Code: cli.ExitInterrupted, Err: errors.New("interrupted"), Hint: "all that it made is removed"}
+		return &cli.Refusal{Code: cli.ExitInterrupted, Err: errors.New("interrupted"), Hint: "all files of the run are removed"}
 	case err != nil:
 		words := strings.ReplaceAll(err.Error(), "\n", "; ") // of several file systems
 		return &cli.Refusal{Code: cli.ExitCannot, Err: errors.New(words), Hint: cli.DiskHint(err)}
@@ -588,7 +589,7 @@ func (p *proof) report(stdout io.Writer, verdicts []*crash.Verdict) error {
 		case v.Unknown != "":
 			say("\n%s is not known: %s\n", what, cli.OneLine(v.Unknown))
 		case v.Verdict == crash.NotKnown && v.Control == "":
-			say("\n%s is not known: a control of this level did not show what it must\n", what)
+			say("\n%s is not known: a control of this level did not behave as it must\n", what)
 		case v.Verdict == crash.NotKnown && v.Control != "correct":
 			say("\n%s: this liar was not caught\n", what)
 		}
@@ -617,7 +618,7 @@ func (p *proof) report(stdout io.Writer, verdicts []*crash.Verdict) error {
 	}
 	switch {
 	case found.broken > 0:
-		return &cli.Refusal{Code: cli.ExitNotMet, Err: fmt.Errorf("%s broken", cli.CountText(int64(found.broken), "promise")), Hint: "the lines above say which, and how to see it again"}
+		return &cli.Refusal{Code: cli.ExitNotMet, Err: fmt.Errorf("%s broken", cli.CountText(int64(found.broken), "promise")), Hint: "the lines above name them, and the commands that show them again"}
 	case found.unknown > 0:
 		words, hint := whyUnknown(verdicts)
 		return &cli.Refusal{Code: cli.ExitNotKnown, Err: fmt.Errorf("%s not known: %s", cli.CountText(int64(found.unknown), "verdict"), words), Hint: hint}
@@ -633,14 +634,14 @@ func whyUnknown(verdicts []*crash.Verdict) (words, hint string) {
 		switch {
 		case v.Verdict != crash.NotKnown:
 		case v.Unknown != "":
-			return "what was run could not be judged", "the lines above say why"
+			return "a run could not be judged", "the lines above say why"
 		case v.Control == "correct":
-			return "a plain correct program lost something there too", "the disk or its file system loses what was synced, whoever writes"
+			return "a correct control program lost records there too", "the disk or its file system loses synced bytes of any program"
 		case v.Control != "":
-			return "a liar was not caught", "more --states or more --time may show it"
+			return "a faulty control program was not caught", "try more --states or more --time"
 		}
 	}
-	return "this file system loses what was synced, from any program", "choose another file system by --fs"
+	return "this file system loses synced bytes of any program", "choose another file system with --fs"
 }
 
 func writeProof(w io.Writer, verdicts []*crash.Verdict) error {
@@ -664,11 +665,11 @@ func policyText(v *crash.Verdict) string {
 func page(verdicts []*crash.Verdict, columns int) string {
 	w := new(strings.Builder)
 	shows := map[crash.Level]string{
-		crash.Memory:   "Power cuts and ends of the process, on a disk in memory:",
-		crash.PowerCut: "Power cuts of FS, which the kernel mounts again, several at a time:",
-		crash.Fault:    "Real processes; a system call fails, is short or late. A failed sync loses what it was to keep:",
-		crash.Hostile:  "Real processes that replace files, while others exchange their directory or try to read:",
-		crash.Kill:     "Real processes, killed. This shows the loss of their memory, and nothing of power cuts:",
+		crash.Memory:   "Power cuts and process ends, on a simulated disk in memory:",
+		crash.PowerCut: "Power cuts of FS, mounted again by the kernel, several at a time:",
+		crash.Fault:    "Real processes; a system call fails, is short or is late. A failed sync loses the bytes that it should keep:",
+		crash.Hostile:  "Real processes that replace files, while other users exchange the directory or try to read:",
+		crash.Kill:     "Real processes, killed. This shows the loss of their memory, and nothing about power cuts:",
 	}
 	for _, part := range partsOf(verdicts) {
 		var all crash.Tally
@@ -702,7 +703,7 @@ func page(verdicts []*crash.Verdict, columns int) string {
 				fmt.Fprintf(w, "%s unmountable, ", cli.Grouped(all.Unmountable))
 			}
 		}
-		fmt.Fprintf(w, "%s acknowledged\nthe rows took %v together, some at once\n\n", cli.CountText(all.Acknowledged, "record"), elapsed.Round(time.Second/10))
+		fmt.Fprintf(w, "%s acknowledged\nthe rows took %v in all, some in parallel\n\n", cli.CountText(all.Acknowledged, "record"), elapsed.Round(time.Second/10))
 	}
 	return w.String()
 }
@@ -810,7 +811,7 @@ func (p *proof) again(ctx context.Context, stdout io.Writer) error {
 	colon := strings.LastIndexByte(p.replay, ':')
 	number, err := strconv.Atoi(p.replay[colon+1:])
 	if colon < 1 || err != nil || number < 1 {
-		return cli.Misuse(hint, "--replay %s: a file and the number of a line are needed", p.replay)
+		return cli.Misuse(hint, "--replay %s: give a file and a line number, as in FILE:LINE", p.replay)
 	}
 	f, err := os.Open(p.replay[:colon])
 	if err != nil {
@@ -826,14 +827,14 @@ func (p *proof) again(ctx context.Context, stdout io.Writer) error {
 	}
 	var v crash.Verdict
 	if err := json.Unmarshal(line, &v); err != nil {
-		return cli.Misuse("the file must be one of prove -o", "--replay %s: the line is not a verdict: %w", p.replay, err)
+		return cli.Misuse("the file must come from prove -o", "--replay %s: the line is not a verdict: %w", p.replay, err)
 	}
 	if v.Failure == nil {
-		return cli.Misuse("choose the line that the run named", "--replay %s: the verdict of this line has no failing state", p.replay)
+		return cli.Misuse("choose a line that the run named", "--replay %s: the verdict of this line has no failing state", p.replay)
 	}
 	if l := v.Failure.Log; l != nil && l.Program != nil {
 		if p.command == "" || p.read == "" {
-			return cli.Misuse("add them: what a file says is not run", "--replay %s: this is a state of a program, whose --cmd and --read are needed", p.replay)
+			return cli.Misuse("add them: commands in the file are never run", "--replay %s: the state belongs to a program, so --cmd and --read are needed", p.replay)
 		}
 		l.Program.Command, l.Program.Read = p.command, p.read
 	}
@@ -841,7 +842,7 @@ func (p *proof) again(ctx context.Context, stdout io.Writer) error {
 	o := crash.Options{Child: thisProgram, Workloads: catalogue.Workloads(), Dir: p.Dir}
 	switch inside := p.kernelOf(&v); {
 	case inside && p.look != "":
-		return cli.Misuse("leave --look out", "--replay %s: the state is mounted in another kernel, where no command can look at it", p.replay)
+		return cli.Misuse("leave --look out", "--replay %s: the state is mounted in another kernel, where --look can't run a command", p.replay)
 	case inside:
 		o = p.inside(o, v.Failure.Log.FS)
 	}
@@ -849,7 +850,7 @@ func (p *proof) again(ctx context.Context, stdout io.Writer) error {
 	case v.Failure.Log != nil && v.Failure.Log.FS != "": // of level power, or of a program
 		violation, err = powercut.Replay(ctx, o, v.Failure, p.look)
 	case p.look != "":
-		err = errors.New("--look: only a state of level power can be mounted")
+		err = errors.New("--look needs a state of level power: no other can be mounted")
 	default:
 		violation, err = v.Failure.Replay(o.Workloads)
 	}
@@ -862,5 +863,5 @@ func (p *proof) again(ctx context.Context, stdout io.Writer) error {
 		return nil
 	}
 	fmt.Fprintf(stdout, "%s: %s\n", violation.Rule, cli.OneLine(v.Failure.Words))
-	return &cli.Refusal{Code: cli.ExitNotMet, Err: errors.New("the state breaks its promise again"), Hint: "the log is in the file, an entry each: Failure.Log.Entries"}
+	return &cli.Refusal{Code: cli.ExitNotMet, Err: errors.New("the state breaks its promise again"), Hint: "the file has the log's entries: Failure.Log.Entries"}
 }

@@ -195,7 +195,7 @@ func matrix(verdicts []*crash.Verdict) string {
 	}
 	text := strings.Join(aligned(rows), "\n") + "\n"
 	if some {
-		text += "* --time was over before all policies had been judged\n"
+		text += "* --time ended before all policies were judged\n"
 	}
 	return text
 }

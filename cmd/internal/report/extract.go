@@ -38,11 +38,11 @@ func (r *reporting) unpack(stdout io.Writer) error {
 	case errors.Is(err, page.ErrNoPage):
 		return cli.Misuse("pages are made by holdfast report results.jsonl -o report.html", "--extract %s: %w", name, err)
 	case errors.Is(err, page.ErrNoResults):
-		return cli.Misuse("ask for the results themselves", "--extract %s: %w", name, err)
+		return cli.Misuse("ask the author for the results file", "--extract %s: %w", name, err)
 	case err != nil:
-		return cli.Misuse("get the page again from where it is whole", "--extract %s: %w", name, err)
+		return cli.Misuse("download or copy the page again", "--extract %s: %w", name, err)
 	case which > len(found):
-		return cli.Misuse("count from 1", "--extract %s:%d: the page holds %s", name, which, cli.CountText(int64(len(found)), "result"))
+		return cli.Misuse("count from 1", "--extract %s:%d: the page holds only %s", name, which, cli.CountText(int64(len(found)), "result"))
 	case which == 0 && len(found) > 1:
 		var names []string
 		for _, one := range found {
@@ -63,7 +63,7 @@ func readPage(name string) ([]byte, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, cli.Misuse("pages are made by holdfast report results.jsonl -o report.html", "--extract: there is no file %s", name)
 	case err == nil && !info.Mode().IsRegular():
-		return nil, cli.Misuse("give a page that holdfast report made", "--extract: %s is no file", name)
+		return nil, cli.Misuse("give a page that holdfast report made", "--extract: %s is not a regular file", name)
 	}
 	site, err := os.ReadFile(name)
 	if err != nil {

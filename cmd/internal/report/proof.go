@@ -41,7 +41,7 @@ func readProof(name string) (verdicts []crash.Verdict, err error) {
 			return verdicts, nil
 		}
 		if err == nil && (!isVerdict(v) || len(verdicts) == mostVerdicts) {
-			err = errors.New("it is no verdict")
+			err = errors.New("it is not a verdict")
 		}
 		if err != nil {
 			return nil, cli.Misuse(hint, "--proof %s: verdict %d: %w", name, len(verdicts)+1, err)
@@ -69,7 +69,7 @@ func isVerdict(v crash.Verdict) bool { return v.Level != "" && v.Workload != "" 
 // proofHTML writes the page of verdicts alone.
 func proofHTML(w io.Writer, file string, verdicts []crash.Verdict) error {
 	s := proofPage(file, verdicts)
-	p := page.Page{Title: "holdfast: prove", Question: "What do crashes take of what was written, beside what each policy allows?", Answer: s.Answer}
+	p := page.Page{Title: "holdfast: prove", Question: "What do crashes lose, compared with the loss that each policy allows?", Answer: s.Answer}
 	s.Answer = nil
 	p.Sections = []page.Section{{Title: "By level", Charts: levelChart(verdicts), Tables: []page.Table{levelTable(verdicts)}}, s}
 	return page.Write(w, p)
@@ -78,7 +78,7 @@ func proofHTML(w io.Writer, file string, verdicts []crash.Verdict) error {
 // levelTable sums up the verdicts of each level, and of each file system at level power. Controls' verdicts are counted
 // apart.
 func levelTable(verdicts []crash.Verdict) page.Table {
-	t := page.Table{Name: "levels", Head: []string{"level", "verdicts", "held", "states", "acknowledged", "of these lost", "controls that hold", "liars caught"}}
+	t := page.Table{Name: "levels", Head: []string{"level", "verdicts", "held", "states", "acknowledged", "of these lost", "controls that held", "liars caught"}}
 	var levels []string
 	for _, v := range verdicts {
 		if level := levelOf(v); !slices.Contains(levels, level) {
@@ -112,9 +112,9 @@ func levelTable(verdicts []crash.Verdict) page.Table {
 
 // levelChart draws the verdicts of each level: promises that held and that broke, liars that were caught and that were not.
 func levelChart(verdicts []crash.Verdict) []page.Chart {
-	names := []string{"promise held", "promise broken", "not known", "control as it must be", "control not as it must be"}
+	names := []string{"promise held", "promise broken", "not known", "control as expected", "control not as expected"}
 	p := chart.Plot{
-		Title: "verdicts of each level: promises, and controls that show that a loss would be seen", Stacked: true,
+		Title: "verdicts of each level, and controls, which show that a loss would be found", Stacked: true,
 		X: chart.Axis{Name: "verdicts", Low: 0, High: 1}, Y: chart.Axis{Categories: []string{}},
 	}
 	looks := []int{2, 1, 4, 0, 6}
@@ -153,7 +153,7 @@ func levelChart(verdicts []crash.Verdict) []page.Chart {
 	if svg == "" {
 		return nil
 	}
-	return []page.Chart{{Picture: svg, Caption: "A control is a program whose outcome is known: one that is right has to hold, and a liar, which says that bytes are safe before they are, has to be caught."}}
+	return []page.Chart{{Picture: svg, Caption: "A control is a program whose result is known: a correct one must lose nothing, and a liar, which acknowledges bytes before they are safe, must be caught."}}
 }
 
 func levelOf(v crash.Verdict) string { return strings.TrimSpace(string(v.Level) + " " + v.FS) }
@@ -162,10 +162,10 @@ func levelOf(v crash.Verdict) string { return strings.TrimSpace(string(v.Level) 
 func proofPage(file string, verdicts []crash.Verdict) page.Section {
 	t := page.Table{
 		Name: "verdicts", Filter: 3,
-		Head: []string{"workload", "level", "policy", "verdict", "states", "acknowledged", "of these lost", "lost at most: records", "bytes", "age", "allowed",
-			"lost in the mean", "torn", "order", "temporaries", "unmountable", "seed"},
+		Head: []string{"workload", "level", "policy", "verdict", "states", "acknowledged", "of these lost", "largest loss: records", "bytes", "age", "allowed",
+			"mean loss", "torn", "order", "temporaries", "unmountable", "seed"},
 	}
-	s := page.Section{Title: "What was proven", Text: "Each promise beside what was lost in all crashes that were tried. A verdict is of these crashes, and of no others."}
+	s := page.Section{Title: "What was proven", Text: "The allowed loss of each promise, and the largest loss in all crashes of the run. A verdict holds for these crashes only."}
 	var all crash.Tally
 	count := map[crash.Known]int{}
 	for i, v := range verdicts {
@@ -199,7 +199,7 @@ func proofPage(file string, verdicts []crash.Verdict) page.Section {
 		case v.Failure != nil:
 			story := fmt.Sprintf("%s, %s under %s broke its promise: %s", level, v.Workload, promise, v.Failure.Words)
 			if v.Failure.Log != nil {
-				story += fmt.Sprintf(". To see it again: holdfast prove --replay %s:%d", file, i+1)
+				story += fmt.Sprintf(". To repeat it: holdfast prove --replay %s:%d", file, i+1)
 				if v.Failure.Log.Program != nil {
 					story += " --cmd … --read …"
 				}
@@ -211,7 +211,7 @@ func proofPage(file string, verdicts []crash.Verdict) page.Section {
 	for _, of := range []struct {
 		known crash.Known
 		text  string
-	}{{crash.Broken, "%s, %d broken"}, {crash.NotKnown, "%s, %d not known"}, {crash.NoTime, "%s, and for %d there was no time"}} {
+	}{{crash.Broken, "%s, %d broken"}, {crash.NotKnown, "%s, %d not known"}, {crash.NoTime, "%s, %d skipped because time ran out"}} {
 		if n := count[of.known]; n > 0 {
 			said = fmt.Sprintf(of.text, said, n)
 		}

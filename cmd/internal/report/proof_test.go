@@ -39,8 +39,8 @@ func TestVerdictsHaveAPageOfTheirOwn(t *testing.T) {
 	rest := string(text)
 	for _, want := range []string{
 		"1 promise held, 1 broken. In 6 crash states, 2 of 12 acknowledged records lost.",
-		"power ext4, program under its own promise broke its promise: a record is &lt;i&gt;gone&lt;/i&gt;. To see it again: holdfast prove --replay proof.jsonl:3 --cmd",
-		"<h2", "By level", "<title>kill, promise held: 1</title>", "<title>power ext4, promise broken: 1</title>", "<title>kill, control as it must be: 1</title>", "1 of 1", "What was proven", "control: loses nothing", "134,000", "up to 1536KiB",
+		"power ext4, program under its own promise broke its promise: a record is &lt;i&gt;gone&lt;/i&gt;. To repeat it: holdfast prove --replay proof.jsonl:3 --cmd",
+		"<h2", "By level", "<title>kill, promise held: 1</title>", "<title>power ext4, promise broken: 1</title>", "<title>kill, control as expected: 1</title>", "1 of 1", "What was proven", "control: loses nothing", "134,000", "up to 1536KiB",
 	} {
 		_, after, found := strings.Cut(rest, want)
 		if !found {

@@ -33,27 +33,27 @@ type reporting struct {
 }
 
 const reportLong = `Report reads the results that bench has kept with -o and prints the same table
-again. With -o it writes one HTML page instead, with pictures, the facts of the
-machine and how it was measured; the page needs no other file and no network. The
-results are inside: --extract gives them back, to the byte. With --need the page
-begins with whether a policy meets it. Of several results the page sets each beside
-the first, and begins with what differs in the machines.
+again. With -o it writes an HTML page instead, with pictures, the facts about the
+machine and the method; the page needs no other file and no network. The results are
+inside: --extract returns them unchanged. With --need the page begins with the
+answer: whether a policy meets the need. For several results the page compares each
+with the first, and begins with the differences between the machines.
 
 With --export it writes for programs instead, to stdout or to the file of -o:
-  csv       a row for each trial, with all raw values, units in the columns' names
+  csv       a row for each trial, with all raw values; columns' names have units
   json      one document: all figures, the warnings and the header
-  bench     a line for each trial as Go's benchmarks have it, for benchstat
+  bench     a line for each trial in the format of Go's benchmarks, for benchstat
   markdown  tables for a pull request
-docs/results.md describes the results and what is exported.
+docs/results.md describes the results and the exports.
 
-With --emit-fio it also writes a job file for fio, with what fio can't express
-said in it; with --emit-fio - it writes the job instead of the table.
+With --emit-fio it also writes a job file for fio, with comments on the parts that fio
+can't express; with --emit-fio - it writes the job instead of the table.
 
-With --figures it draws instead, as SVG into a directory, what the policies cost
-against what a power cut takes. holdfast study figures draws the study copy.
+With --figures it draws instead, as SVG into a directory, the cost of the policies
+against the loss at a power cut. holdfast study figures draws the study copy.
 
-Results of a run that was interrupted or killed are shown as far as they go, and
-marked. The file - is the standard input.`
+Results of an interrupted or killed run are shown as far as they go, and marked. The
+file - is standard input.`
 
 // New is the command. It shows results of these studies, and of sweeps.
 func New(studies study.List) *cobra.Command {
@@ -81,15 +81,15 @@ func New(studies study.List) *cobra.Command {
 		},
 	}
 	cmd.Flags().SortFlags = false
-	cmd.Flags().VarP(cli.Once("file", &r.output, cli.NewFile), "output", "o", "write an HTML page, or what is exported, to this new file")
-	cmd.Flags().Var(cli.Once("need", &r.need, advise.ParseNeed), "need", "on the page, say if a policy keeps this, such as 'loss<=1s,p99<10ms'")
-	cmd.Flags().Var(cli.Once("page", &r.extract, cli.Given), "extract", "give back the results that are inside a page; of several: page.html:2")
-	cmd.Flags().Var(cli.Once("file", &r.proof, cli.Given), "proof", "on the page, show the verdicts that prove -o kept in this file")
+	cmd.Flags().VarP(cli.Once("file", &r.output, cli.NewFile), "output", "o", "write an HTML page, or the --export, to this new file")
+	cmd.Flags().Var(cli.Once("need", &r.need, advise.ParseNeed), "need", "on the page, say whether a policy meets this need, such as\n'loss<=1s,p99<10ms'")
+	cmd.Flags().Var(cli.Once("page", &r.extract, cli.Given), "extract", "write the results inside a page to -o; for the second of several:\npage.html:2")
+	cmd.Flags().Var(cli.Once("file", &r.proof, cli.Given), "proof", "on the page, show the verdicts in this file, made by prove -o")
 	cli.AllFlag(cmd.Flags(), &r.all)
 	cli.PlotFlag(cmd.Flags(), &r.plot)
-	cli.ExportFlag(cmd.Flags(), &r.format, "write for programs")
+	cli.ExportFlag(cmd.Flags(), &r.format, "write this format, for programs")
 	cli.FioFlag(cmd.Flags(), &r.fio)
-	cmd.Flags().Var(cli.Once("dir", &r.figures, cli.Given), "figures", "draw cost against loss, a picture for each load, in this directory")
+	cmd.Flags().Var(cli.Once("dir", &r.figures, cli.Given), "figures", "draw cost against loss into this directory, a picture for each load")
 	cli.InGroup(cmd.Flags(), "The page", "need", "proof", "extract")
 	return cmd
 }
@@ -97,7 +97,7 @@ func New(studies study.List) *cobra.Command {
 // verdicts writes the page of a file of verdicts.
 func (r *reporting) verdicts(stdout io.Writer, name string) error {
 	if r.output == "" || r.format != "" || r.fio != "" || r.need != nil || r.proof != "" || r.plot {
-		return cli.Misuse("add -o proof.html, and no flag for results", "%s has the verdicts of prove, which stand on a page", name)
+		return cli.Misuse("add -o proof.html, and leave other flags out", "%s has verdicts of prove, which report shows only on a page", name)
 	}
 	all, err := readProof(name)
 	if err != nil {
@@ -111,9 +111,9 @@ func (r *reporting) args(_ *cobra.Command, args []string) error {
 	if r.extract != "" {
 		switch {
 		case len(args) > 0:
-			return cli.Misuse("for instance: holdfast report --extract report.html -o results.jsonl", "--extract names the page, and %s is one file more", args[0])
+			return cli.Misuse("for instance: holdfast report --extract report.html -o results.jsonl", "--extract names the page, so %s is one file too many", args[0])
 		case r.figures != "" || r.format != "" || r.fio != "" || r.need != nil || r.proof != "":
-			return cli.Misuse("extract first, and give the results to a command of their own", "--extract gives results back as they are, and takes no other flag than -o")
+			return cli.Misuse("extract the results first, then run report on them", "--extract can be combined only with -o")
 		}
 		return nil
 	}
@@ -123,7 +123,7 @@ func (r *reporting) args(_ *cobra.Command, args []string) error {
 		}
 	}
 	if i := slices.IndexFunc(args, func(name string) bool { return strings.EqualFold(filepath.Ext(name), ".csv") }); i >= 0 {
-		return cli.Misuse("holdfast study figures draws it", "report prints results of holdfast, and %s is a table of times", args[i])
+		return cli.Misuse("holdfast study figures draws it", "report reads results of holdfast bench, and %s is a table of times", args[i])
 	}
 	if len(args) > 1 && r.output != "" && r.format == "" && r.fio == "" && r.need == nil && r.proof == "" {
 		return nil
@@ -134,20 +134,20 @@ func (r *reporting) args(_ *cobra.Command, args []string) error {
 	case 1:
 		return nil
 	}
-	return cli.Misuse("add -o page.html for a page of all; holdfast compare compares two", "report prints one results file, and %d were given", len(args))
+	return cli.Misuse("add -o page.html for a page of all, or use holdfast compare for two", "report prints one results file, but %d were given", len(args))
 }
 
 // draw draws a run of policies.
 func (r *reporting) draw(cmd *cobra.Command, name string) error {
 	if r.output != "" || r.format != "" || r.fio != "" {
-		return cli.Misuse("draw by a command of its own", "--figures draws into a directory, and -o, --export and --emit-fio write something else")
+		return cli.Misuse("run report twice", "--figures can't be combined with -o, --export or --emit-fio")
 	}
 	run, err := cli.ReadResults(cmd.Context(), name, cmd.InOrStdin())
 	if err != nil {
 		return err
 	}
 	if study.Is(run.Header) {
-		return cli.Misuse("holdfast study figures draws the study copy", "%s: --figures draws policies, and this is a run of the study %s", name, run.Header.Study)
+		return cli.Misuse("holdfast study figures draws the study copy", "%s: --figures draws runs of bench, and this is a run of the study %s", name, run.Header.Study)
 	}
 	return drawCostLoss(cmd.OutOrStdout(), r.figures, name, run)
 }
@@ -159,7 +159,7 @@ func drawCostLoss(stdout io.Writer, dir, name string, run result.Run) error {
 		return cli.CannotReport(name, err)
 	}
 	if len(pictures) == 0 {
-		return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("%s: there is nothing to draw", name), Hint: "give results of holdfast bench without --rate"}
+		return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("%s: there is nothing to draw", name), Hint: "use results of holdfast bench without --rate"}
 	}
 	var files []cli.File
 	for _, p := range pictures {
@@ -174,18 +174,18 @@ func drawCostLoss(stdout io.Writer, dir, name string, run result.Run) error {
 
 func (r *reporting) run(cmd *cobra.Command, name string) error {
 	if r.fio == "-" && r.format != "" && r.output == "" {
-		return cli.Misuse("add -o FILE for what is exported", "--emit-fio - and --export both write to stdout")
+		return cli.Misuse("add -o FILE for the export", "--emit-fio - and --export both write to standard output")
 	}
 	if r.need != nil && (r.output == "" || r.format != "") {
-		return cli.Misuse("add -o report.html, or use holdfast advise "+name, "--need is for a page, and no -o names one")
+		return cli.Misuse("add -o report.html, or use holdfast advise "+name, "--need is for a page, which needs -o")
 	}
 	if r.plot && (r.format != "" || r.output != "") {
-		return cli.Misuse("leave it out, or print the table", "--plot draws below the table, which -o and --export do not print")
+		return cli.Misuse("leave it out, or leave -o and --export out", "--plot draws below the printed table")
 	}
 	more := report.More{Need: r.need}
 	if r.proof != "" {
 		if r.output == "" || r.format != "" {
-			return cli.Misuse("add -o report.html", "--proof is for a page, and no -o names one")
+			return cli.Misuse("add -o report.html", "--proof is for a page, which needs -o")
 		}
 		verdicts, err := readProof(r.proof)
 		if err != nil {
@@ -208,10 +208,10 @@ func (r *reporting) run(cmd *cobra.Command, name string) error {
 		return cli.Misuse("use the holdfast that made it", "%s: %w", name, err)
 	}
 	if r.need != nil && (study.Is(run.Header) || len(run.FileSystems()) > 0) {
-		return cli.Misuse("leave it out, or give results of policies on one file system", "--need: the results are of %s, and a need is judged by policies on one file system", run.Header.Study)
+		return cli.Misuse("leave it out, or use results of policies on one file system", "--need needs results of policies on one file system, and these are results of %s", run.Header.Study)
 	}
 	if r.fio != "" && study.Is(run.Header) {
-		return cli.Misuse("leave it out, or give the results of a run without a study's name", "--emit-fio: fio has no job for the study %s", run.Header.Study)
+		return cli.Misuse("leave it out, or use results of holdfast bench", "--emit-fio: there is no fio job for the study %s", run.Header.Study)
 	}
 	if err := cli.EmitFio(cmd.OutOrStdout(), r.fio, run); err != nil || r.fio == "-" && r.output == "" {
 		return cli.CannotReport(name, err)

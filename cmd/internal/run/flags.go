@@ -67,7 +67,7 @@ func (w *Where) DirFlag(f *pflag.FlagSet) {
 
 // TmpfsFlag adds --allow-tmpfs.
 func (w *Where) TmpfsFlag(f *pflag.FlagSet) {
-	f.BoolVar(&w.AllowTmpfs, "allow-tmpfs", false, "measure a file system in memory too, where nothing is ever durable")
+	f.BoolVar(&w.AllowTmpfs, "allow-tmpfs", false, "allow a file system in memory, where nothing is ever durable")
 }
 
 // SeedFlag adds --seed.
@@ -77,13 +77,13 @@ func SeedFlag(f *pflag.FlagSet, seed *uint64) {
 
 // PlanFlags add --dry-run and -o.
 func (r *Flags) PlanFlags(f *pflag.FlagSet) {
-	f.BoolVar(&r.DryRun, "dry-run", false, "show what would be measured, and write nothing")
+	f.BoolVar(&r.DryRun, "dry-run", false, "show the plan, and measure nothing")
 	f.VarP(cli.Once("file", &r.File, cli.NewLines("results.jsonl")), "output", "o", "keep all results in this new file (JSON Lines), for holdfast report")
 }
 
 // RoundsFlags add --rounds and --seed.
 func (r *Flags) RoundsFlags(f *pflag.FlagSet) {
-	f.Var(cli.Once("number", &r.Rounds, cli.ParseBetween(1, 10000, "rounds can't be measured")), "rounds", "run just this many rounds, however well the ratios are known")
+	f.Var(cli.Once("number", &r.Rounds, cli.ParseBetween(1, 10000, "rounds can't be measured")), "rounds", "run exactly this number of rounds, however well the ratios are known")
 	SeedFlag(f, &r.Seed)
 }
 
@@ -91,7 +91,7 @@ func (r *Flags) RoundsFlags(f *pflag.FlagSet) {
 func (w *Where) PlacesFlags(f *pflag.FlagSet) {
 	place.FileSystemsFlag(f, &w.Kinds)
 	w.TmpfsFlag(f)
-	f.Var(cli.Once("name", &w.Kernel, w.parseKernel), "kernel", "run it inside User-Mode Linux (uml), which has more file systems and\nneeds no root; its times compare only with each other")
+	f.Var(cli.Once("name", &w.Kernel, w.parseKernel), "kernel", "run inside User-Mode Linux (uml), which has more file systems and\nneeds no root; compare its times only with each other")
 	f.BoolVar(&w.Install, "install", false, "install the Debian packages that --fs and --kernel need (root)")
 	cli.InGroup(f, "Where", "fs", "kernel", "install", "allow-tmpfs")
 }
@@ -105,7 +105,7 @@ func (w *Where) parseKernel(text string) (string, error) {
 		}
 		names = append(names, k.Name())
 	}
-	return "", fmt.Errorf("%q is not a kernel that can be started; use %s, or leave the flag out for the one that runs", text, strings.Join(names, ", "))
+	return "", fmt.Errorf("%q is not a kernel that holdfast can start; use %s, or leave --kernel out for the running kernel", text, strings.Join(names, ", "))
 }
 
 // order finds out what can be had of a wish. It looks in this kernel, or in one that is started
@@ -143,7 +143,7 @@ const MinRate, MaxRate = 0.1, 1e9
 var CacheStates = []result.Cache{result.NewFile, result.Warm, result.Cold, result.TryCold, result.Dropped, result.Remount}
 
 // CacheUsage explains them.
-const CacheUsage = "append to a file that the page cache holds whole (warm), not at all\n(cold), not at all if that can be had (try-cold), or with all files\ndropped (drop, and remount for the whole file system: root)\n(default: a new file)"
+const CacheUsage = "append to an existing file that is in the page cache (warm) or not\n(cold; try-cold: if possible), or after the whole page cache was\ndropped (drop: root) or the file system remounted (remount: root)\n(default: a new file)"
 
 // ParseCache reads one of them.
 func ParseCache(text string) (result.Cache, error) {
@@ -174,9 +174,9 @@ func (r *Flags) Check(cmd *cobra.Command, pairs ...cli.Pair) error {
 	case err != nil:
 		return err
 	case r.Kernel != "" && slices.ContainsFunc(r.Kinds, func(k volume.Kind) bool { return k.Dir != "" }):
-		return cli.Misuse("leave it out", "--fs names a directory here, and --kernel %s runs it in another kernel", r.Kernel)
+		return cli.Misuse("leave it out", "--fs names a directory here, but --kernel %s runs in another kernel", r.Kernel)
 	case r.Install && len(r.Kinds) == 0 && r.Kernel == "":
-		return cli.Misuse("give one of them, or leave it out", "--install gets what --fs and --kernel need, and neither is given")
+		return cli.Misuse("add --fs or --kernel, or leave --install out", "--install is for --fs and --kernel, and neither is given")
 	}
 	return cli.IsFree("-o", r.File)
 }
@@ -228,7 +228,7 @@ func (r *Flags) onGround(cmd *cobra.Command, o place.Order, c study.Choice, job 
 	defer func() { err = place.CloseWorkDir(ground, err) }()
 	if job.Kept != "" {
 		if err := os.Mkdir(job.Kept, 0o777); err != nil {
-			return cli.Misuse("give a new directory on the file system of --dir", "--keep: %w", err)
+			return cli.Misuse("name a new directory on the file system of --dir", "--keep: %w", err)
 		}
 		ground.Kept = job.Kept
 	}
@@ -259,10 +259,10 @@ func (r *Flags) onGround(cmd *cobra.Command, o place.Order, c study.Choice, job 
 // offerPage says how a page with pictures is made of the run.
 func (r *Flags) offerPage(s *Session) {
 	if r.File == "" {
-		s.Say("-o results.jsonl would keep the results, and holdfast report results.jsonl -o report.html makes a page with pictures of them")
+		s.Say("add -o results.jsonl to keep the results; holdfast report results.jsonl -o report.html then makes a page with pictures")
 		return
 	}
-	s.Say("a page with pictures: holdfast report %s -o %s", cli.OneLine(r.File), cli.OneLine(strings.TrimSuffix(r.File, filepath.Ext(r.File))+".html"))
+	s.Say("for a page with pictures: holdfast report %s -o %s", cli.OneLine(r.File), cli.OneLine(strings.TrimSuffix(r.File, filepath.Ext(r.File))+".html"))
 }
 
 // Print writes the table of a run, which may be of one of these studies, or the export instead.
@@ -288,8 +288,8 @@ func fitsMemory(cells []result.Cell, limit int64) error {
 	for _, c := range cells {
 		held := trial.Append{Policy: c.Policy, RecordBytes: c.RecordBytes, Writers: c.Writers}.MemoryBytes()
 		if held >= limit {
-			return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("%s holds up to %s in memory, and the control group of this process may have %s", c.Name, cli.BytesText(held), cli.BytesText(limit)),
-				Hint: "give smaller buffers or records, fewer writers, or a higher memory limit"}
+			return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("%s needs up to %s of memory, and the limit of this process's control group is %s", c.Name, cli.BytesText(held), cli.BytesText(limit)),
+				Hint: "use smaller buffers or records, fewer writers, or raise the memory limit"}
 		}
 	}
 	return nil

@@ -53,7 +53,7 @@ func (i installer) install(ctx context.Context, packages []string) error {
 	program, err := i.find("apt-get")
 	switch {
 	case err != nil:
-		return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("--install: there is no apt-get here, and %s is missing", strings.Join(packages, ", ")), Hint: "install what these packages of Debian have by the system's own way"}
+		return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("--install needs apt-get, which this system lacks, to install %s", strings.Join(packages, ", ")), Hint: "install the same programs with this system's own package manager"}
 	case !i.root:
 		return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("--install: only root can install %s", strings.Join(packages, ", ")), Hint: "run: sudo " + line}
 	}

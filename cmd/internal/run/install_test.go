@@ -35,7 +35,7 @@ func TestPackagesAreInstalledByRootAlone(t *testing.T) {
 			t.Errorf("got %v, want %q and the hint %q", err, want, hint)
 		}
 	}
-	check(installer{true, nowhere, io.Discard}, "there is no apt-get here, and a, b is missing", "by the system's own way")
+	check(installer{true, nowhere, io.Discard}, "--install needs apt-get, which this system lacks, to install a, b", "own package manager")
 	check(installer{false, inPlaceOf(t, "0"), io.Discard}, "only root can install a, b", "run: sudo apt-get install -y a b")
 	check(installer{true, inPlaceOf(t, "1"), io.Discard}, "apt-get install -y a b: exit status 1", "apt-get update")
 

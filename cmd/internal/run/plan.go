@@ -48,7 +48,7 @@ func (r *Flags) tellPlan(w io.Writer, c study.Choice, cells []result.Cell, plan 
 	if text := untimedText(c); text != "" {
 		fmt.Fprintln(w, text)
 	}
-	_, err := fmt.Fprintln(w, "nothing was written: this is a plan only")
+	_, err := fmt.Fprintln(w, "this is only a plan: nothing was measured or written")
 	if note != "" {
 		fmt.Fprintln(w, note)
 	}
@@ -61,7 +61,7 @@ func untimedText(c study.Choice) string {
 	if c.Rounds == 0 || c.Budget == 0 || c.Steady {
 		return ""
 	}
-	return fmt.Sprintf("--rounds %d: all are run, however long it takes; --time %v sizes the trials and does not end the run", c.Rounds, c.Budget)
+	return fmt.Sprintf("--rounds %d: all rounds run, however long they take; --time %v only sets the size of the trials", c.Rounds, c.Budget)
 }
 
 func planSweep(w io.Writer, cells []result.Cell) {
@@ -110,11 +110,11 @@ func recordsText(c result.Cell) string {
 func roleText(c result.Cell) string {
 	switch {
 	case c.Twin != "":
-		return "the same again, to learn the noise"
+		return "a repetition, to learn the noise"
 	case c.StandIn:
-		return "shorter periods, to bound what a longer one costs"
+		return "shorter periods, to bound the cost of a longer one"
 	case c.Empty:
-		return "nothing is written, to learn what measuring takes"
+		return "writes nothing, to learn the cost of measuring"
 	}
 	return ""
 }
@@ -140,8 +140,8 @@ func planText(cells int, plan result.Plan, seed uint64) string {
 	}
 	over := ""
 	if plan.Limit > 0 && plan.Estimate > 2*plan.Limit {
-		over = ", more than the time that was given: less can't be measured"
+		over = ", more than --time: less is not enough to measure"
 	}
-	return fmt.Sprintf("%d cells, each once in a warm-up and in %s, in an order by seed %d; about %v%s; writes %s%s, at most %s at once%s",
+	return fmt.Sprintf("%d cells, each once in a warm-up and in %s, in random order (seed %d); about %v%s; writes %s%s, with at most %s on the disk at once%s",
 		cells, rounds, seed, max(time.Second, plan.Estimate.Round(time.Second)), over, most, cli.BytesText(plan.Size), cli.BytesText(plan.Room), files)
 }

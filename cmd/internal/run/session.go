@@ -92,13 +92,13 @@ func (s *Session) sayBeside(all []trial.Neighbour) {
 		}
 	}
 	if len(stale) > 0 {
-		s.Say("beside it is %s, which looks like the files of a killed run; holdfast volumes --clean %q removes such", cli.FirstOf(stale), filepath.Dir(stale[0]))
+		s.Say("found %s, which looks like a leftover of a killed run; holdfast volumes --clean %q removes leftovers", cli.FirstOf(stale), filepath.Dir(stale[0]))
 	}
 	if len(alive) > 0 {
-		s.Say("beside it a run goes on and disturbs this one, in %s", cli.FirstOf(alive))
+		s.Say("another run is going on in %s, and disturbs this one", cli.FirstOf(alive))
 	}
 	if len(foreign) > 0 {
-		s.Say("beside it is %s of another user, of a run that goes on and disturbs this one, or left by one that was killed", cli.FirstOf(foreign))
+		s.Say("found %s of another user: either a run that goes on there disturbs this one, or a killed run left it", cli.FirstOf(foreign))
 	}
 }
 
@@ -166,7 +166,7 @@ func (s *Session) again(ctx context.Context, studies study.List, h result.Header
 	s.name, s.question = h.Study, h.Question
 	matrix, err := s.Place.Again(studies, h, s.counting)
 	if err != nil {
-		return matrix, &cli.Refusal{Code: cli.ExitCannot, Err: err, Hint: "use the holdfast that made the results, or run the study anew"}
+		return matrix, &cli.Refusal{Code: cli.ExitCannot, Err: err, Hint: "use the holdfast that made the results, or start a new run of the study"}
 	}
 	if study.Is(h) || !uncounted {
 		return matrix, nil
@@ -206,7 +206,7 @@ func (s *Session) Resume(ctx context.Context, studies study.List, earlier result
 	if matrix.Limit > 0 {
 		matrix.Limit = max(1, matrix.Limit-earlier.Spent())
 	}
-	s.Say("going on in %s on %s after %d whole rounds of %d", s.ground.Dir(), s.Place.Names(), matrix.Whole, matrix.Rounds)
+	s.Say("continuing in %s on %s after %d complete rounds of %d", s.ground.Dir(), s.Place.Names(), matrix.Whole, matrix.Rounds)
 	return s.execute(ctx, matrix)
 }
 
@@ -268,7 +268,7 @@ func (s *Session) execute(ctx context.Context, m trial.Matrix) error {
 		e.State = result.OutOfTime
 	}
 	if text := endText(e, plan); e.State == result.Complete && s.enough() {
-		s.Say("ended after %d rounds: what was asked is decided", e.Rounds)
+		s.Say("ended after %d rounds: the question is decided", e.Rounds)
 	} else {
 		s.Say("%s", text)
 	}
@@ -315,7 +315,7 @@ func endText(e result.End, plan result.Plan) string {
 	case e.State == result.Complete && plan.Width > 0:
 		return done + fmt.Sprintf(": every ratio is known to ±%.3g %% or better", plan.Width*100)
 	case e.State == result.Complete:
-		return done + ": all that were planned" + width
+		return done + ": all planned rounds" + width
 	}
 	return done + ": " + string(e.State)
 }
@@ -436,41 +436,41 @@ func (s *Session) Refuse(err error) error {
 		if s.Run.Rounds() == 0 {
 			when = "before the first round was done"
 		}
-		hint := "give -o results.jsonl to keep what is measured until then"
+		hint := "with -o results.jsonl, the results until then would be kept"
 		switch {
 		case s.file == nil && s.output != "":
-			hint = "nothing was measured until then, and " + s.output + " was not made"
+			hint = "nothing had been measured, and " + s.output + " was not made"
 		case s.file != nil:
-			hint = fmt.Sprintf("what was measured until then is in %s; holdfast bench --resume %[1]s goes on", s.output)
+			hint = fmt.Sprintf("the results until then are in %s; holdfast bench --resume %[1]s continues the run", s.output)
 		}
 		return &cli.Refusal{Code: cli.ExitInterrupted, Err: errors.New("interrupted " + when), Hint: hint}
 	case errors.Is(err, study.ErrNoArm):
 		return &cli.Refusal{Code: cli.ExitCannot, Err: err}
 	case errors.As(err, &content):
-		return &cli.Refusal{Code: cli.ExitNotMet, Err: err, Hint: "this must not happen on a sound disk; please report it together with the file system and kernel"}
+		return &cli.Refusal{Code: cli.ExitNotMet, Err: err, Hint: "this must not happen on a healthy disk; please report it with the file system and the kernel's version"}
 	case errors.As(err, &cache):
 		return &cli.Refusal{Code: cli.ExitCannot, Err: err, Hint: hintCache}
 	case errors.As(err, &output) && len(s.Run.Trials) == 0:
-		return &cli.Refusal{Code: cli.ExitCannot, Err: err, Hint: "give a new file in a directory that you may write to, on a disk with some room"}
+		return &cli.Refusal{Code: cli.ExitCannot, Err: err, Hint: "name a new file in a directory that you may write to, on a disk with some room"}
 	case errors.As(err, &output):
-		return &cli.Refusal{Code: cli.ExitCannot, Err: err, Hint: s.kept("free some space where the results are")}
+		return &cli.Refusal{Code: cli.ExitCannot, Err: err, Hint: s.kept("free some space on the disk of the results")}
 	case errors.As(err, &room), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return &cli.Refusal{Code: cli.ExitCannot, Err: err, Hint: s.kept(place.HintRoom)}
 	}
 	if _, gone := os.Stat(s.ground.Dir()); errors.Is(gone, fs.ErrNotExist) {
-		return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("the directory %s vanished while it was measured: %w", s.ground.Dir(), cli.Cause(err)), Hint: s.kept("remove nothing there while it runs")}
+		return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("the directory %s was removed during the measurement: %w", s.ground.Dir(), cli.Cause(err)), Hint: s.kept("don't remove it while holdfast runs")}
 	}
-	return &cli.Refusal{Code: cli.ExitCannot, Err: err, Hint: s.kept(cmp.Or(cli.DiskHint(err), "nothing was written but in a directory of its own"))}
+	return &cli.Refusal{Code: cli.ExitCannot, Err: err, Hint: s.kept(cmp.Or(cli.DiskHint(err), "only a directory of its own was written to"))}
 }
 
-const hintCache = "--cache try-cold measures anyhow and reports how much stayed, --cache drop empties the whole page cache (root)"
+const hintCache = "use --cache try-cold to measure anyway and report the cached part, or --cache drop to empty the whole page cache (root)"
 
 // kept adds to a hint where the results are.
 func (s *Session) kept(hint string) string {
 	if s.file == nil || len(s.Run.Trials) == 0 {
 		return hint
 	}
-	return hint + "; what was measured is in " + s.output + ", and --resume goes on"
+	return hint + "; the results so far are in " + s.output + ", and --resume continues the run"
 }
 
 // showStep shows the next trial: on a terminal each, else the first one of each round. It
@@ -528,7 +528,7 @@ func firstFigures(run result.Run) string {
 	if cheapest.Name == dearest.Name {
 		return ""
 	}
-	return fmt.Sprintf("first figures, of one short trial each: from %s (%v) to %s (%v) a record, %s",
+	return fmt.Sprintf("first figures, from one short trial each: %s (%v) to %s (%v) a record, %s",
 		study.Duration(least), cheapest.Policy, study.Duration(most), dearest.Policy, cli.CountText(int64(load.Writers), "writer"))
 }
 

@@ -55,7 +55,7 @@ func TestFitsMemory(t *testing.T) {
 	}
 	err := fitsMemory([]result.Cell{{Name: "empty"}, cell}, needs)
 	var r *cli.Refusal
-	if !errors.As(err, &r) || r.Code != cli.ExitCannot || err.Error() != "policy=buffer=1MiB holds up to 10 MiB in memory, and the control group of this process may have 10 MiB" {
+	if !errors.As(err, &r) || r.Code != cli.ExitCannot || err.Error() != "policy=buffer=1MiB needs up to 10 MiB of memory, and the limit of this process's control group is 10 MiB" {
 		t.Errorf("refused with %v", err)
 	}
 }
@@ -78,13 +78,13 @@ func TestRefusalsOfARun(t *testing.T) {
 	check(fmt.Errorf("cell, round 1: %w", syscall.EDQUOT), cli.ExitCannot, place.HintRoom)
 	check(fmt.Errorf("cell, round 1: %w", syscall.ENOSPC), cli.ExitCannot, place.HintRoom)
 	check(&trial.RoomError{Dir: "/", Free: 1, Need: 2}, cli.ExitCannot, place.HintRoom)
-	check(&outputError{syscall.EDQUOT}, cli.ExitCannot, "give a new file")
+	check(&outputError{syscall.EDQUOT}, cli.ExitCannot, "name a new file")
 	check(&trial.CacheError{Asked: result.Cold}, cli.ExitCannot, hintCache)
 	check(&trial.ContentError{Offset: 7, Reason: "no record begins"}, cli.ExitNotMet, "this must not happen")
 	check(fmt.Errorf("cell, round 1: %w", syscall.EIO), cli.ExitCannot, "the disk failed")
 	check(fmt.Errorf("cell, round 1: %w", syscall.EFBIG), cli.ExitCannot, "the file system, or ulimit -f, allows no file as large as that")
-	check(errors.New("cell, round 1: no reason"), cli.ExitCannot, "nothing was written but in a directory of its own")
-	check(context.Canceled, cli.ExitInterrupted, "give -o results.jsonl")
+	check(errors.New("cell, round 1: no reason"), cli.ExitCannot, "only a directory of its own was written to")
+	check(context.Canceled, cli.ExitInterrupted, "with -o results.jsonl")
 	if err := (&Session{ground: ground}).Refuse(nil); err != nil {
 		t.Error(err)
 	}

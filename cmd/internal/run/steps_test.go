@@ -44,7 +44,7 @@ func TestFirstFiguresAreTheWarmUps(t *testing.T) {
 	}
 	add("each", 0, 138*time.Microsecond)
 	add("none", 1, 4)
-	const want = "first figures, of one short trial each: from 1.23µs (buffer=0,sync=never) to 138µs (buffer=0,sync=each) a record, 1 writer"
+	const want = "first figures, from one short trial each: 1.23µs (buffer=0,sync=never) to 138µs (buffer=0,sync=each) a record, 1 writer"
 	if got := firstFigures(run); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

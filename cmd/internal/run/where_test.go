@@ -52,7 +52,7 @@ func TestPackagesAreThoseOfTheKernel(t *testing.T) {
 
 func TestUnknownKernelIsRefusedWithTheKnownOnes(t *testing.T) {
 	w := &Where{kernels: []place.Kernel{other("there")}}
-	if _, err := w.parseKernel("beos"); err == nil || !strings.Contains(err.Error(), "use other, or leave the flag out") {
+	if _, err := w.parseKernel("beos"); err == nil || !strings.Contains(err.Error(), "use other, or leave --kernel out") {
 		t.Error(err)
 	}
 	if name, err := w.parseKernel("other"); name != "other" || err != nil {

@@ -164,7 +164,7 @@ func serve(ctx context.Context, conn net.Conn, asking *asking, answer handler, f
 		return // A browser opens connections ahead. An answer to nothing would be taken for that to its next request.
 	}
 	if status != statusOK {
-		w.Text(status, "this is not a request that is answered here")
+		w.Text(status, "this request is not valid here")
 		if ctx.Err() == nil { // to close with bytes unread would take the answer away
 			closeWrite(conn)
 			_, _ = io.CopyN(io.Discard, conn, mostRequest)
@@ -186,7 +186,7 @@ func serve(ctx context.Context, conn net.Conn, asking *asking, answer handler, f
 			if v := recover(); v != nil {
 				failed(v)
 				if !w.begun {
-					w.Text(statusFailed, "this can't be shown: see what holdfast serve says")
+					w.Text(statusFailed, "this page failed: the terminal of holdfast serve says why")
 				}
 			}
 		}()

@@ -55,7 +55,7 @@ func (p listPage) markup() string {
 	if p.found > len(p.entries) {
 		m.Add(fmt.Sprintf("; the newest %d are shown", len(p.entries)))
 	}
-	m.Add(page.Raw(`. <button>compare what is ticked</button> <button formaction="/fleet">set the hosts of what is ticked, else of all, beside each other</button></p>
+	m.Add(page.Raw(`. <button>compare the ticked runs</button> <button formaction="/fleet">compare the hosts of the ticked runs, or of all</button></p>
 <div class="scroll" role="region" aria-label="results" tabindex="0">
 <table>
 <thead><tr><th scope="col">compare</th><th scope="col">file</th><th scope="col">when</th><th scope="col">study</th><th scope="col">policies</th><th scope="col">machine</th><th scope="col">state</th></tr></thead>
@@ -117,7 +117,7 @@ func livePage(name string, v view) string {
 	m.Add(page.Raw(`<p><a href="/">results</a> · <a href="`), link("/report", name), page.Raw(`">the page of this run</a></p>
 <h1>`), name, page.Raw(`</h1>
 <p><output id="status">`), v.status, page.Raw(`</output></p>
-<noscript><p>Load this page again to see how far it is: scripts are off.</p></noscript>
+<noscript><p>Scripts are off: reload this page to see the progress.</p></noscript>
 <div id="live" data-events="`), link("/events", name), page.Raw(`"><pre id="table" tabindex="0">`), v.table, page.Raw(`</pre></div>
 </main>
 <script src="/live.js"></script>

@@ -26,21 +26,21 @@ func New(studies study.List) *cobra.Command {
 	listen := anyPort
 	cmd := &cobra.Command{
 		Use: "serve [directory] [flags]",
-		Long: `Serve lists the results that a directory holds (default: the current one), newest
-first, and prints the address to open in a browser. Results are found by machine,
-policy and study. Each opens as the page that holdfast report -o writes, two or
-more that are ticked are compared, those of several hosts are set beside each other
-as holdfast fleet does, and a run that goes on is shown as it grows.
+		Long: `Serve shows the results in a directory (default: the current one) as pages, and
+prints the address to open in a browser. A list has the newest results first; search
+it by machine, policy and study. Each run opens as the page that holdfast report -o
+writes. Tick two or more runs to compare them, or to compare their hosts as holdfast
+fleet does. A run that is still going on is shown live.
 
-It answers this machine alone, unless --listen names another address. It reads
-nothing outside of the directory, and writes nothing. Interrupt it to end it: the
-exit code is then 0.`,
+It answers only this machine, unless --listen names another address. It reads
+nothing outside of the directory, and writes nothing. It runs until you interrupt
+it; the exit code is then 0.`,
 		Example: `  holdfast serve
   holdfast serve . --listen 127.0.0.1:8484`,
 		Annotations: cli.Exits(map[int]string{cli.ExitOK: "it was interrupted", cli.ExitInterrupted: ""}),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return cli.Misuse("for instance: holdfast serve .", "serve takes one directory, and %d were given", len(args))
+				return cli.Misuse("for instance: holdfast serve .", "serve takes one directory, but %d were given", len(args))
 			}
 			return nil
 		},
@@ -58,7 +58,7 @@ exit code is then 0.`,
 			return run(cmd, studies, dir, listen)
 		},
 	}
-	cmd.Flags().Var(cli.Once("address", &listen, parseAddress), "listen", "answer at this address (default: "+anyPort+", which is a port that is\nfree, and reached from this machine alone)")
+	cmd.Flags().Var(cli.Once("address", &listen, parseAddress), "listen", "answer at this address (default: "+anyPort+": a free\nport, which only this machine can reach)")
 	return cmd
 }
 
@@ -96,7 +96,7 @@ func run(cmd *cobra.Command, studies study.List, dir, address string) error {
 	host, _, _ := net.SplitHostPort(address) // parseAddress has checked it
 	at := listener.Addr().(*net.TCPAddr)
 	if !at.IP.IsLoopback() {
-		cli.Say(cmd.ErrOrStderr(), "caution: whoever reaches %s reads these results; there is no password and no encryption", at)
+		cli.Say(cmd.ErrOrStderr(), "caution: everybody who can reach %s can read these results; there is no password and no encryption", at)
 	}
 	cli.Say(cmd.ErrOrStderr(), "showing the results in %s until it is interrupted", dir)
 	_, port, _ := net.SplitHostPort(at.String())
@@ -140,9 +140,9 @@ func openDir(dir string) (*os.Root, error) {
 }
 
 func cannotListen(address string, err error) error {
-	hint := "--listen names the address; 127.0.0.1:0 is any port that is free"
+	hint := "choose another address with --listen; 127.0.0.1:0 means any free port"
 	if errors.Is(err, syscall.EACCES) {
-		hint = "ports below 1024 need rights; choose another, or 127.0.0.1:0 for any that is free"
+		hint = "ports below 1024 need rights; choose another port, or 127.0.0.1:0 for any free one"
 	}
 	var op *net.OpError
 	if errors.As(err, &op) {

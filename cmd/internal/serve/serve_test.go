@@ -394,7 +394,7 @@ func TestOnlyTheDirectoryIsRead(t *testing.T) {
 	symlink("..", "up")
 	s := newSite(t, dir)
 	list := s.wants("/", http.StatusOK, "own.jsonl", `href="/report?file=within.jsonl"`, "out.jsonl", "absolute.jsonl", "dangling.jsonl", "turning.jsonl").body
-	if n := strings.Count(list, "is a link that leads to nothing in this directory"); n != 4 {
+	if n := strings.Count(list, "is a link to a file outside of this directory, or to none"); n != 4 {
 		t.Errorf("%d links lead out, want 4:\n%s", n, list)
 	}
 	if strings.Contains(list, "of any name") {
@@ -455,7 +455,7 @@ func TestAGrowingRunIsSentAsItGrows(t *testing.T) {
 	first := 1 + len(run.Trials)*2/3 // the header, the warm-up and one round
 	write(t, dir, "a.jsonl", all[0])
 	s := newSite(t, dir)
-	s.wants("/live?file=a.jsonl", http.StatusOK, `data-events="/events?file=a.jsonl"`, "the first round is not whole yet", "0 of 2 rounds, 0 trials")
+	s.wants("/live?file=a.jsonl", http.StatusOK, `data-events="/events?file=a.jsonl"`, "the first round is not complete yet", "0 of 2 rounds, 0 trials")
 	events := s.events("a.jsonl")
 	until(t, events, "data: 0 of 2 rounds, 0 trials")
 	write(t, dir, "a.jsonl", append(slices.Clone(all[:first]), all[first][:20])...)
@@ -490,7 +490,7 @@ func TestOpenStreamsEndWithTheServer(t *testing.T) {
 	for range mostStreams {
 		streams = append(streams, s.events("a.jsonl"))
 	}
-	s.wants("/events?file=a.jsonl", http.StatusServiceUnavailable, "32 runs are watched already")
+	s.wants("/events?file=a.jsonl", http.StatusServiceUnavailable, "32 runs are being watched already")
 	s.end()
 	for _, stream := range streams {
 		for stream.Scan() { // until it ends

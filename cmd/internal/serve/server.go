@@ -82,14 +82,14 @@ func (s *server) answer(ctx context.Context, w *response, r *request) {
 	}
 	switch {
 	case r.Local == nil || !s.isOwn(r.Host, r.Local):
-		plain(w, statusMisdirected, fmt.Sprintf("this server is not %q: open the address that holdfast serve has printed; a forwarded port must have the same number here and there", r.Host))
+		plain(w, statusMisdirected, fmt.Sprintf("this server is not %q: open the address that holdfast serve printed; a forwarded port must have the same number on both sides", r.Host))
 	case len(r.Origins) > 1 || len(r.Origins) == 1 && !strings.EqualFold(r.Origins[0], "http://"+r.Host):
-		plain(w, statusForbidden, fmt.Sprintf("pages of %q may not ask here", strings.Join(r.Origins, ", ")))
+		plain(w, statusForbidden, fmt.Sprintf("pages of %q may not use this server", strings.Join(r.Origins, ", ")))
 	case slices.ContainsFunc(r.Sites, func(site string) bool { return site != "same-origin" && site != "none" }):
-		plain(w, statusForbidden, "a page of another site asks here: enter the address that holdfast serve has printed in the browser's address bar")
+		plain(w, statusForbidden, "a page of another site may not use this server: enter the address that holdfast serve printed into the browser's address bar")
 	case r.Method != "GET" && r.Method != "HEAD":
 		w.Set("Allow", "GET, HEAD")
-		plain(w, statusMethodNotAllowed, fmt.Sprintf("%q is not answered: nothing can be changed here", r.Method))
+		plain(w, statusMethodNotAllowed, fmt.Sprintf("%q is not allowed: this server changes nothing", r.Method))
 	default:
 		s.route(ctx, w, r)
 	}
@@ -346,7 +346,7 @@ func (s *server) viewOf(run result.Run) view {
 	err := report.Text(&text, s.store.studies, run, liveWidth, false)
 	v.table = text.String()
 	if errors.Is(err, figure.ErrNoRound) {
-		v.table = "the first round is not whole yet"
+		v.table = "the first round is not complete yet"
 	} else if err != nil {
 		v.table = err.Error()
 	}
@@ -359,7 +359,7 @@ func (s *server) events(ctx context.Context, w *response, r *request) {
 	case s.streams <- struct{}{}:
 		defer func() { <-s.streams }()
 	default:
-		plain(w, statusBusy, fmt.Sprintf("%d runs are watched already: close one of those pages", mostStreams))
+		plain(w, statusBusy, fmt.Sprintf("%d runs are being watched already: close one of those pages", mostStreams))
 		return
 	}
 	name := r.Query.Get("file")

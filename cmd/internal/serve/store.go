@@ -117,7 +117,7 @@ func (s *store) stat(ctx context.Context, name string) (k cached, ok bool) {
 	if err != nil {
 		why := reason(err)
 		if link, err := s.root.Lstat(name); err == nil && link.Mode()&fs.ModeSymlink != 0 {
-			why = "is a link that leads to nothing in this directory"
+			why = "is a link to a file outside of this directory, or to none"
 		} else if err != nil {
 			return cached{}, false // the file is gone
 		}
@@ -242,7 +242,7 @@ func (s *store) open(name string) (*os.File, error) {
 		err = errNotFile
 	}
 	if err == nil && info.Size() > mostResults {
-		err = fmt.Errorf("is larger than %s; holdfast report reads it", cli.BytesText(mostResults))
+		err = fmt.Errorf("is larger than %s; use holdfast report for it", cli.BytesText(mostResults))
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())

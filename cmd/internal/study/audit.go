@@ -55,37 +55,37 @@ func NewAudit(studies study.List) *cobra.Command {
 	a := &audit{all: studies, where: run.Where{Dir: "."}, seed: uint64(rand.Uint32())}
 	cmd := &cobra.Command{
 		Use: "audit [flags]",
-		Long: `Audit runs the small form of all studies and says of each published claim whether
-it holds here: the claim, the figure that was published, the one measured here
-with its interval, a verdict, and why. A claim that can't be checked here names
-what is missing and the command that would settle it.
+		Long: `Audit runs the small form of all studies and tests whether each published claim
+holds here. It prints the claim, the published figure, the figure measured here with
+its interval, a verdict, and the reason. For a claim that can't be checked here it
+prints what is missing, and the command that would settle it.
 
 It takes about two minutes, writes only in a new directory of its own, and removes
 that directory at the end.`,
 		Example: `  holdfast audit
   holdfast audit --list`,
-		Annotations: cli.Exits(map[int]string{cli.ExitNotMet: "bytes were wrong: no verdict of a claim is an error"}),
+		Annotations: cli.Exits(map[int]string{cli.ExitNotMet: "a file had wrong bytes (a claim that does not hold is no error)"}),
 		Args:        cli.NoArguments,
 		RunE:        func(cmd *cobra.Command, _ []string) error { return a.run(cmd) },
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
 	a.where.DirFlag(f)
-	f.Var(cli.List("names", &a.claims, a.parseClaim), "claim", "test these claims alone")
+	f.Var(cli.List("names", &a.claims, a.parseClaim), "claim", "test only these claims")
 	f.BoolVar(&a.list, "list", false, "list the claims, and measure nothing")
-	f.BoolVar(&a.full, "full", false, "more rounds and larger arms, in up to an hour")
-	f.Var(cli.Once("duration", &a.budget, cli.ParseTime(time.Second)), "time", "fit all studies into this time (default: about two minutes)")
-	f.BoolVar(&a.dryRun, "dry-run", false, "show what would be run, and write nothing")
+	f.BoolVar(&a.full, "full", false, "run more rounds and larger arms, for up to an hour")
+	f.Var(cli.Once("duration", &a.budget, cli.ParseTime(time.Second)), "time", "take at most this time for all studies (default: about two minutes)")
+	f.BoolVar(&a.dryRun, "dry-run", false, "show the plan, and measure nothing")
 	f.VarP(cli.Once("dir", &a.dir, cli.NewFile), "output", "o", "keep the results of each study in this new directory (JSON Lines)")
 	cli.AllFlag(f, &a.whole)
-	cli.ExportFlag(f, &a.export, "print this instead of the table")
-	f.Var(cli.Once("file", &a.page, cli.NewFile), "page", "also write an HTML page, in which claims are chosen by their verdicts")
-	f.Var(cli.Once("dir", &a.from, cli.Given), "from", "judge the results that an earlier audit has kept with -o")
+	cli.ExportFlag(f, &a.export, "print this format instead of the table")
+	f.Var(cli.Once("file", &a.page, cli.NewFile), "page", "also write an HTML page, which filters the claims by verdict")
+	f.Var(cli.Once("dir", &a.from, cli.Given), "from", "judge the results of an earlier audit, kept with -o")
 	run.SeedFlag(f, &a.seed)
 	place.FileSystemsFlag(f, &a.where.Kinds)
 	a.where.TmpfsFlag(f)
-	cli.InGroup(f, "How to measure", "from", "seed", "fs", "allow-tmpfs")
-	cli.InGroup(f, "What is shown", "all", "export", "page")
+	cli.InGroup(f, "Measuring", "from", "seed", "fs", "allow-tmpfs")
+	cli.InGroup(f, "Output", "all", "export", "page")
 	return cmd
 }
 
@@ -112,9 +112,9 @@ func (a *audit) studies() []study.Study {
 
 func (a *audit) run(cmd *cobra.Command) error {
 	if a.export == report.Benchmark {
-		return cli.Misuse("use csv, json or markdown; holdfast report on a study's results has benchmark lines", "--export bench: a verdict is not a benchmark")
+		return cli.Misuse("use csv, json or markdown; for benchmark lines, run holdfast report on a study's results", "--export bench is not possible: a verdict is not a benchmark")
 	}
-	if err := cli.Apart(cmd, cli.Pair{Flag: "from", Others: "dir fs full output time dry-run seed", Why: "--from judges what is measured already, which the other flags contradict", Hint: "it goes with --claim and --export"}); err != nil {
+	if err := cli.Apart(cmd, cli.Pair{Flag: "from", Others: "dir fs full output time dry-run seed", Why: "--from judges earlier results, so no flag for a measurement can be given", Hint: "it goes with --claim, --export, --page and --all"}); err != nil {
 		return err
 	}
 	// Before anything is measured.
@@ -228,7 +228,7 @@ func (a *audit) tellPlan(w io.Writer) error {
 	for _, m := range o.Missing {
 		fmt.Fprintf(w, "\nnot run: %s: %s\n", m.Cell, m.Why)
 	}
-	_, err = fmt.Fprintf(w, "\nin %s: about %v; nothing was written: this is a plan only\n", where, all.Round(time.Second))
+	_, err = fmt.Fprintf(w, "\nin %s: about %v; this is only a plan: nothing was measured or written\n", where, all.Round(time.Second))
 	return err
 }
 
@@ -293,7 +293,7 @@ func (a *audit) one(cmd *cobra.Command, ground *trial.WorkDir, made *place.Volum
 	var room *trial.RoomError
 	switch {
 	case errors.Is(err, context.Canceled):
-		err = &cli.Refusal{Code: cli.ExitInterrupted, Err: errors.New("interrupted in the study " + s.Name), Hint: "the verdicts above are those that were reached"}
+		err = &cli.Refusal{Code: cli.ExitInterrupted, Err: errors.New("interrupted in the study " + s.Name), Hint: "the verdicts above were reached before"}
 	case errors.Is(err, study.ErrNoArm):
 		session.Say("%v", err)
 		err = nil
@@ -317,9 +317,9 @@ const resultsExt = ".jsonl"
 func (a *audit) again(cmd *cobra.Command) error {
 	switch info, err := os.Stat(a.from); {
 	case err != nil:
-		return cli.Misuse("give the directory that -o has made", "--from %s: there is no such directory", a.from)
+		return cli.Misuse("name the directory that audit -o made", "--from %s: there is no such directory", a.from)
 	case !info.IsDir():
-		return cli.Misuse("give the directory that -o has made", "--from %s: it is a file, not a directory", a.from)
+		return cli.Misuse("name the directory that audit -o made", "--from %s: it is a file, not a directory", a.from)
 	}
 	var judged []study.Judged
 	var dir string
@@ -331,7 +331,7 @@ func (a *audit) again(cmd *cobra.Command) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			run.Header.Machine = facts
 		} else if err == nil && run.Header.Study != s.Name {
-			return cli.Misuse("give the directory that -o has made", "--from: %s: the results are of %s, not of %s", filepath.Join(a.from, s.Name+resultsExt), run.Header.Study, s.Name)
+			return cli.Misuse("name the directory that audit -o made", "--from: %s: the results are of %s, not of %s", filepath.Join(a.from, s.Name+resultsExt), run.Header.Study, s.Name)
 		} else if err != nil {
 			return cli.Misuse(cli.HintResults, "--from: %s: %w", filepath.Join(a.from, s.Name+resultsExt), err)
 		} else {
@@ -340,7 +340,7 @@ func (a *audit) again(cmd *cobra.Command) error {
 		judged = append(judged, s.JudgeOn(run)...)
 	}
 	if facts == nil {
-		return cli.Misuse("give the directory that -o has made", "--from %s: there are no results of %s", a.from, strings.Join(names, ", "))
+		return cli.Misuse("name the directory that audit -o made", "--from %s: there are no results of %s", a.from, strings.Join(names, ", "))
 	}
 	return a.print(cmd.OutOrStdout(), dir, facts, judged)
 }

@@ -31,16 +31,16 @@ func newFigures() *cobra.Command {
 	dir := ""
 	cmd := &cobra.Command{
 		Use:   "figures results.jsonl... -o directory",
-		Short: "draw the pictures that were published of the study copy, as SVG",
-		Long: `Figures draws the pictures that were published of the study copy, as SVG into a
-directory, with a page of them all. It draws them from results of that study, and
-from CSV files such as ext4_results.csv, several at once, and of the name published
-the document's own figures; docs/figures.md has more.`,
+		Short: "draw the published pictures of the study copy, as SVG",
+		Long: `Figures draws the published pictures of the study copy as SVG into a directory, with
+a page of all of them. It draws from results of that study and from CSV files such
+as ext4_results.csv, several at once; the name published means the figures of the
+document itself. docs/figures.md has more.`,
 		Example: `  holdfast study figures results.jsonl -o pictures
   holdfast study figures published -o published-pictures`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 || dir == "" {
-				return cli.Misuse("for instance: holdfast study figures results.jsonl -o pictures", "figures takes results, or tables of times, and -o with a directory")
+				return cli.Misuse("for instance: holdfast study figures results.jsonl -o pictures", "figures needs results or tables of times, and -o with a directory")
 			}
 			return nil
 		},
@@ -61,7 +61,7 @@ func drawFigures(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer,
 	}
 	panels, left := plot.All(rows)
 	if len(panels) == 0 {
-		return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("%s: there is nothing to draw", strings.Join(inputs, ", ")), Hint: "give results of holdfast study copy, or tables of times as CSV"}
+		return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("%s: there is nothing to draw", strings.Join(inputs, ", ")), Hint: "use results of holdfast study copy, or tables of times as CSV"}
 	}
 	if err := cli.WriteDir("-o", dir, render(inputs, panels)); err != nil {
 		return err
@@ -116,10 +116,10 @@ func readTimings(ctx context.Context, stdin io.Reader, inputs []string) (rows []
 			at := place{r.FileSystem, r.FileSize, r.Form, r.Buffer}
 			switch other, ok := from[at]; {
 			case ok && other == name:
-				return nil, cli.Misuse("give each file once, and each point", "%s has two times of a buffer of %dB on %s", name, r.Buffer, r.FileSystem)
+				return nil, cli.Misuse("name each file once; a file may have only one time for a buffer size", "%s has two times for a buffer of %dB on %s", name, r.Buffer, r.FileSystem)
 			case ok:
-				return nil, cli.Misuse("draw them into directories of their own, or rename a file to what its points shall be called",
-					"%s and %s both have the time of a buffer of %dB on %s", other, name, r.Buffer, r.FileSystem)
+				return nil, cli.Misuse("draw them into different directories, or rename one of the files: its points get the file's name",
+					"%s and %s both have a time for a buffer of %dB on %s", other, name, r.Buffer, r.FileSystem)
 			}
 			from[at] = name
 		}
@@ -139,7 +139,7 @@ func readCopies(ctx context.Context, name string, stdin io.Reader) ([]timing.Row
 		if study.Is(run.Header) {
 			what = "a run of the study " + run.Header.Study
 		}
-		return nil, cli.Misuse("make one with holdfast study copy -o results.jsonl", "%s: the pictures are of the study copy, and this is %s", name, what)
+		return nil, cli.Misuse("make one with holdfast study copy -o results.jsonl", "%s: the pictures need a run of the study copy, and this is %s", name, what)
 	}
 	rows := copying.Timings(run)
 	if len(rows) == 0 {
@@ -161,7 +161,7 @@ func readCSV(name string) ([]timing.Row, error) {
 	defer f.Close()
 	rows, err := timing.ReadCSV(f, name)
 	if err != nil {
-		return nil, cli.Misuse("docs/figures.md shows the tables that are read", "%w", err)
+		return nil, cli.Misuse("docs/figures.md describes the format of the tables", "%w", err)
 	}
 	fileSystem, form := ofName(name)
 	for i := range rows {

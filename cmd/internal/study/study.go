@@ -34,18 +34,18 @@ import (
 func New(studies study.List, kernels ...place.Kernel) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "study [name] [flags]",
-		Long: `Study repeats a published experiment, and prints the figures that were published,
-then yours in the same columns. Without a name it lists the studies: what each
-asks, how long it takes, what it writes.
+		Long: `Study repeats a published experiment, and prints the published figures and then your
+own in the same columns. Without a name it lists the studies: the question of each,
+how long it takes, and how much it writes.
 
-holdfast bench --from and --resume repeat and finish a study's run too.`,
+holdfast bench --from repeats the run of a study too, and --resume finishes it.`,
 		Example: `  holdfast study lines --quick
   holdfast study copy --part C -o results.jsonl`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return nil
 			}
-			hint := "the studies are " + strings.Join(studies.Names(), ", ") + "; holdfast study says what they ask"
+			hint := "the studies are " + strings.Join(studies.Names(), ", ") + "; holdfast study lists their questions"
 			if near := humanize.Near(args[0], studies.Names()); near != "" {
 				hint = fmt.Sprintf("did you mean %q?", near)
 			}
@@ -101,26 +101,26 @@ func newStudy(of study.Study, kernels []place.Kernel) *cobra.Command {
 		Short:       short(of.Question) + "?",
 		Long:        fmt.Sprintf("%s repeats a published experiment (%s):\n%s?", of.Name, of.Source, of.Question),
 		Example:     fmt.Sprintf("  holdfast study %s --quick\n  holdfast study %[1]s -o results.jsonl", of.Name),
-		Annotations: cli.Exits(map[int]string{cli.ExitNotMet: "bytes were wrong"}),
+		Annotations: cli.Exits(map[int]string{cli.ExitNotMet: "a file had wrong bytes"}),
 		Args:        cli.NoArguments,
 		RunE:        func(cmd *cobra.Command, _ []string) error { return s.run(cmd) },
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
 	s.DirFlag(f)
-	f.BoolVar(&s.Quick, "quick", false, "take the short form: enough to prove a factor of two")
-	f.BoolVar(&s.Full, "full", false, "take the long form, with larger arms and more rounds")
-	f.Var(cli.Once("duration", &s.Budget, cli.ParseTime(time.Second)), "time", "fit the run into this time")
+	f.BoolVar(&s.Quick, "quick", false, "run the short form: enough to prove a factor of two")
+	f.BoolVar(&s.Full, "full", false, "run the long form, with larger arms and more rounds")
+	f.Var(cli.Once("duration", &s.Budget, cli.ParseTime(time.Second)), "time", "take at most this time")
 	s.PlanFlags(f)
 	s.ownFlags(cmd)
-	f.Var(cli.Once("dir", &s.keep, cli.Given), "keep", "keep the files that each arm wrote last in this new\ndirectory, which must be on the same file system as --dir")
+	f.Var(cli.Once("dir", &s.keep, cli.Given), "keep", "keep the last files of each arm in this new directory,\nwhich must be on the same file system as --dir")
 	cli.AllFlag(f, &s.all)
 	cli.PlotFlag(f, &s.Plot)
-	cli.InGroup(f, "What is shown and kept", "keep", "all", "plot")
+	cli.InGroup(f, "Output", "keep", "all", "plot")
 	s.RoundsFlags(f)
-	cli.InGroup(f, "How long", "rounds", "seed")
+	cli.InGroup(f, "Duration", "rounds", "seed")
 	s.PlacesFlags(f)
-	cli.ExportFlag(f, &s.Export, "print this instead of the table")
+	cli.ExportFlag(f, &s.Export, "print this format instead of the table")
 	cli.InGroup(f, "For programs", "export")
 	s.baseline.AddSaveFlags(f)
 	return cmd
@@ -144,25 +144,25 @@ func (s *studying) ownFlags(cmd *cobra.Command) {
 	for _, name := range s.study.Takes {
 		switch name {
 		case study.TakesCount:
-			f.Var(cli.Once("number", &c.Count, parseCount), name, "records of an arm, or bytes where it counts those, such as\n100k (default: the published number)")
+			f.Var(cli.Once("number", &c.Count, parseCount), name, "records of an arm (bytes, if the arm counts bytes), such as\n100k (default: the published number)")
 		case study.TakesRecord:
 			f.Var(cli.List("sizes", &c.Records, run.ParseRecord), name, "sizes of a record, such as 128B,4KiB")
 		case study.TakesBuffer:
 			f.Var(cli.List("sizes", &c.Buffers, parseBuffer), name, "buffers of the arms, such as 4KiB,64KiB")
 		case study.TakesWriters:
-			f.Var(cli.List("numbers", &c.Writers, run.ParseWriters), name, "goroutines that work at once")
+			f.Var(cli.List("numbers", &c.Writers, run.ParseWriters), name, "goroutines that work at the same time")
 		case study.TakesPolicy:
-			f.Var(cli.Many("policy", &c.Policies, cli.ParsePolicy), name, "measure this policy too; give it again for each further one")
+			f.Var(cli.Many("policy", &c.Policies, cli.ParsePolicy), name, "measure this policy too; repeat the flag for several")
 		case study.TakesCache:
 			f.Var(cli.Once("state", &c.Cache, run.ParseCache), name, run.CacheUsage)
 		case study.TakesPart:
-			f.Var(cli.List("parts", &c.Parts, study.ParsePart), name, "run these parts alone, such as A,C")
+			f.Var(cli.List("parts", &c.Parts, study.ParsePart), name, "run only these parts, such as A,C")
 		case "diy":
 			f.Var(cli.Once("file", &c.DIY, cli.Given), name, "check the functions in this C file, then time them\nbeside read(2), libc's and ours (see cmd/drill/README.md)")
 		case "source":
 			f.Var(cli.Once("file", &c.Source, cli.Given), name, "copy this file, not random bytes of the\npublished sizes")
 		}
-		cli.InGroup(f, "Of the study", name)
+		cli.InGroup(f, "This study", name)
 	}
 }
 
@@ -202,11 +202,11 @@ func parseBuffer(text string) (holdfast.Size, error) {
 
 func (s *studying) run(cmd *cobra.Command) error {
 	err := s.Check(cmd,
-		cli.Pair{Flag: "source", Others: "count", Why: "--source copies a whole file, and --count gives another number of bytes"},
-		cli.Pair{Flag: "kernel", Others: "source diy", Why: "--source and --diy are files here, and --kernel runs the study in another kernel"},
-		cli.Pair{Flag: "kernel", Others: "save-baseline", Why: "a run with --kernel is of two kernels, and is not a baseline"},
-		cli.Pair{Flag: "keep", Others: "fs kernel", Why: "--keep is of files in --dir, and --fs and --kernel write on file systems that go with the run"},
-		cli.Pair{Flag: "all", Others: "export", Why: "--all is of the text, and --export has all in any case"})
+		cli.Pair{Flag: "source", Others: "count", Why: "--source copies a whole file, so --count has no meaning"},
+		cli.Pair{Flag: "kernel", Others: "source diy", Why: "--source and --diy name files here, but --kernel runs in another kernel"},
+		cli.Pair{Flag: "kernel", Others: "save-baseline", Why: "a run with --kernel measures two kernels, and can't be a baseline"},
+		cli.Pair{Flag: "keep", Others: "fs kernel", Why: "--keep is for files in --dir, but --fs and --kernel write on file systems that are removed with the run"},
+		cli.Pair{Flag: "all", Others: "export", Why: "--all is for the text, and --export is always complete"})
 	if err != nil {
 		return err
 	}
@@ -241,9 +241,9 @@ func (s *studying) openSource() (err error) {
 	info, err := os.Stat(s.arms.Source)
 	switch {
 	case err != nil:
-		return cli.Misuse("give a file that can be read", "--source: %w", err)
+		return cli.Misuse("choose a file that you may read", "--source: %w", err)
 	case !info.Mode().IsRegular() || info.Size() == 0:
-		return cli.Misuse("holdfast gen makes one", "--source %s is not a file with bytes", cli.OneLine(s.arms.Source))
+		return cli.Misuse("holdfast gen makes one", "--source %s is empty or not a regular file", cli.OneLine(s.arms.Source))
 	}
 	s.arms.Count = info.Size()
 	return nil
@@ -267,7 +267,7 @@ func (s *studying) checkDIY(cmd *cobra.Command) error {
 	if _, err := fmt.Fprintf(cmd.ErrOrStderr(), "%s: %v", cli.OneLine(s.arms.DIY), found); err != nil || len(found.Faults) == 0 {
 		return err
 	}
-	return &cli.Refusal{Code: cli.ExitNotMet, Err: fmt.Errorf("%s is wrong in %d cases, and a time counts only if the bytes are right", cli.OneLine(s.arms.DIY), len(found.Faults))}
+	return &cli.Refusal{Code: cli.ExitNotMet, Err: fmt.Errorf("%s is wrong in %d cases, so it was not timed", cli.OneLine(s.arms.DIY), len(found.Faults))}
 }
 
 // checkStudy refuses a choice that leaves nothing to run: by its own flags, or because
@@ -275,7 +275,7 @@ func (s *studying) checkDIY(cmd *cobra.Command) error {
 func (s *studying) checkStudy(cmd *cobra.Command, c study.Choice) error {
 	err := s.study.Check(c)
 	if err != nil && slices.ContainsFunc(s.study.Takes, cmd.Flags().Changed) {
-		return cli.Misuse("the study's own flags decide what its arms do; leave them out for the published numbers", "%w", err)
+		return cli.Misuse("leave the study's own flags out for the published numbers, or change them", "%w", err)
 	}
 	return err
 }

@@ -26,14 +26,14 @@ func newTimes() *cobra.Command {
 	dir := ""
 	cmd := &cobra.Command{
 		Use:   "times results.jsonl -o directory",
-		Short: "write the times of the study copy as the tables that were published",
-		Long: `Times writes the times of a run of the study copy into a new directory, as they were
-published: ext4_results.csv and alike.`,
+		Short: "write the times of the study copy as the published tables",
+		Long: `Times writes the times of a run of the study copy into a new directory, in the format
+of the published tables: ext4_results.csv and so on.`,
 		Example: `  holdfast study times results.jsonl -o tables
   gunzip -c results.jsonl.gz | holdfast study times - -o tables`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || dir == "" {
-				return cli.Misuse("for instance: holdfast study times results.jsonl -o tables", "times takes one results file, and -o with a new directory")
+				return cli.Misuse("for instance: holdfast study times results.jsonl -o tables", "times needs one results file, and -o with a new directory")
 			}
 			return nil
 		},
@@ -54,10 +54,10 @@ published: ext4_results.csv and alike.`,
 func writeTimings(dir string, run result.Run) error {
 	rows := copying.Timings(run)
 	if len(rows) == 0 {
-		return cli.Misuse("give results of holdfast study copy, with a whole round", "these results have no times by buffer size")
+		return cli.Misuse("use results of holdfast study copy with a complete round", "these results have no times by buffer size")
 	}
 	if _, err := os.Lstat(dir); err == nil {
-		return cli.Misuse("choose a directory that is not there", "-o %s: it exists, and nothing is overwritten", dir)
+		return cli.Misuse("choose a directory that does not exist yet", "-o %s: it exists, and nothing is overwritten", dir)
 	}
 	var files []cli.File
 	for _, f := range timingFiles(rows, copying.Averages(run), copying.Iterations(run)) {

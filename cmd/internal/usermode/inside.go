@@ -101,11 +101,11 @@ func (u *order) Measure(ctx context.Context, h place.Host, outside *place.Volume
 		if n := len(crash.Console); n > 0 {
 			last = crash.Console[n-1]
 		}
-		return &cli.Refusal{Code: cli.ExitCannot, Err: err, Hint: h.Kept("fewer file systems, or a smaller study, need less of it; its last line: " + last)}
+		return &cli.Refusal{Code: cli.ExitCannot, Err: err, Hint: h.Kept("measure fewer file systems, or a smaller study, to need less memory; its last line: " + last)}
 	case errors.As(err, &guest):
-		return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("inside User-Mode Linux: %w", err), Hint: h.Kept("what a file system lacks is another reason than what a disk lacks: leave it out of --fs")}
+		return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("inside User-Mode Linux: %w", err), Hint: h.Kept("if the file system lacks a feature, leave it out of --fs")}
 	case errors.As(err, &damage):
-		return &cli.Refusal{Code: cli.ExitNotMet, Err: err, Hint: "this must not happen on a sound disk; please report it together with the kernel"}
+		return &cli.Refusal{Code: cli.ExitNotMet, Err: err, Hint: "this must not happen on a healthy disk; please report it with the kernel's version"}
 	}
 	return err
 }
@@ -120,7 +120,7 @@ func (u *order) makeImages(ctx context.Context, h place.Host) (*volume.Images, e
 		return nil, place.CannotMake(err)
 	}
 	for _, dir := range images.Removed {
-		h.Say("removed %s, which a killed run had left", dir)
+		h.Say("removed %s, a leftover of a killed run", dir)
 	}
 	for _, one := range u.list {
 		h.Say("making %s%s in an image of %s", insidePrefix, one.Kind.Name, cli.BytesText(one.Size))
@@ -320,7 +320,7 @@ func (b both) Again(studies study.List, h result.Header, counting trial.Counting
 	for _, want := range h.Cells {
 		at := slices.IndexFunc(cells, func(c trial.Cell) bool { return c.Cell == want })
 		if at < 0 {
-			return m, fmt.Errorf("there is no such arm here as %s", want.Name)
+			return m, fmt.Errorf("this build has no arm %s", want.Name)
 		}
 		m.Cells = append(m.Cells, cells[at])
 	}

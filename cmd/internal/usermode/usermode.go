@@ -74,7 +74,7 @@ func (Kernel) Order(ctx context.Context, w place.Wish, c *study.Choice) (place.O
 	kernel, err := find(ctx)
 	var missing *uml.MissingError
 	if refusal := (*cli.Refusal)(nil); errors.As(err, &refusal) && errors.As(err, &missing) {
-		refusal.Hint += "; or give --install"
+		refusal.Hint += "; or add --install"
 	}
 	if err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func (Kernel) Order(ctx context.Context, w place.Wish, c *study.Choice) (place.O
 		kinds = append(kinds, k)
 	}
 	if len(kinds) == 0 {
-		return nil, &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("--fs: %s", strings.Join(study.MissingByReason(u.Missing), "; ")), Hint: "give --install, which gets what is missing"}
+		return nil, &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("--fs: %s", strings.Join(study.MissingByReason(u.Missing), "; ")), Hint: "add --install to install the missing packages"}
 	}
 	return u, u.orderNew(c, kinds)
 }
@@ -147,7 +147,7 @@ func (u *order) orderAgain(h result.Header) (err error) {
 	for _, name := range (result.Run{Header: parted(h, true)}).FileSystems() {
 		kinds, err := volume.Parse(strings.TrimPrefix(name, insidePrefix))
 		if err != nil {
-			return cli.Misuse("repeat it where it was run", "the results are of file systems that can't be made here: %w", err)
+			return cli.Misuse("repeat the run on the machine that made it", "the results need file systems that can't be made here: %w", err)
 		}
 		if err := u.can(kinds[0]); err != nil {
 			return place.NoneCanBeMade([]result.Missing{missingInside(kinds[0], err)}, err)
@@ -165,7 +165,7 @@ func (u *order) Plan() (place.Orders, string) {
 		one.Kind.Name = insidePrefix + one.Kind.Name
 		o.List = append(o.List, one)
 	}
-	return o, "a system call takes longer inside: arms that would not fit into their time do less than this"
+	return o, "system calls take longer inside: arms that would take too long do less work than planned here"
 }
 
 // withBeside adds the kind that is run on both sides.

@@ -23,7 +23,7 @@ func TestCleanReportsOfStrangersInOneLine(t *testing.T) {
 		return errors.Join(err, os.Mkdir(filepath.Join(parent, "holdfast-volume-000000070155ac0f"), 0o755))
 	})
 	code, stderr := cleanIn(t.Context(), parent)
-	if code != cli.ExitOK || strings.Count(stderr, "\n") != 2 || !strings.Contains(stderr, "and 30 more; its owner can") || !strings.Contains(stderr, "nothing is left of killed runs") {
+	if code != cli.ExitOK || strings.Count(stderr, "\n") != 2 || !strings.Contains(stderr, "and 30 more; its owner can") || !strings.Contains(stderr, "no leftovers of killed runs") {
 		t.Errorf("exit code %d:\n%s", code, stderr)
 	}
 	if entries, err := os.ReadDir(parent); err != nil || len(entries) != 31 {

@@ -28,16 +28,16 @@ func New() *cobra.Command {
 	var clean bool
 	cmd := &cobra.Command{
 		Use: "volumes [directory...] [flags]",
-		Long: `Volumes lists the file systems that a run can be had on with --fs, whether each can
-be made here, and if not, what is missing. Making one takes root: an image file, a
-loop device and a mount, all in a new directory of the run's own, and removed at its end.
+		Long: `Volumes lists the file systems for --fs, whether each can be made here, and if not,
+what is missing. Making one needs root: an image file, a loop device and a mount, all
+in a new directory of the run, which are removed at its end.
 
-A run that was killed can't remove them. Volumes lists what is left of such runs in
-the given directories, also of runs inside User-Mode Linux and of their files; if none is
-given, in the current one and wherever a volume is still mounted. What is in use, and
-what no run has made, is never touched. Nor are the temporary files (.holdfast-…) of a
-killed write, copy or gen: the next write that replaces a file in that directory removes
-them, the next copy to that destination, and the next gen of that file.`,
+A killed run can't remove them. Volumes lists the leftovers of killed runs in the given
+directories, also of runs inside User-Mode Linux; without arguments, in the current
+directory and wherever such a volume is still mounted. It never touches files in use, or
+files that no run made. It does not remove temporary files (.holdfast-…) of a killed
+write, copy or gen either: these are removed by the next write that replaces a file in
+that directory, the next copy to that destination, and the next gen of that file.`,
 		Example: `  holdfast volumes
   holdfast volumes --clean .`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -55,7 +55,7 @@ them, the next copy to that destination, and the next gen of that file.`,
 			return errors.Join(err, missed)
 		},
 	}
-	cmd.Flags().BoolVar(&clean, "clean", false, "unmount and remove what killed runs have left")
+	cmd.Flags().BoolVar(&clean, "clean", false, "unmount and remove the leftovers of killed runs")
 	return cmd
 }
 
@@ -106,7 +106,7 @@ func sayForeign(stderr io.Writer, err error) error {
 		}
 	}
 	if len(dirs) > 0 {
-		cli.Say(stderr, "left alone, for others own it or may write to it: %s; its owner can remove it with holdfast volumes --clean", cli.FirstOf(dirs))
+		cli.Say(stderr, "not removed, because other users own it or may write to it: %s; its owner can remove it with holdfast volumes --clean", cli.FirstOf(dirs))
 	}
 	return err
 }
@@ -114,7 +114,7 @@ func sayForeign(stderr io.Writer, err error) error {
 func listVolumes(w, stderr io.Writer, dirs []string) error {
 	var hints []string // against what is missing
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "file system\there\tat least\tpackage\twhat is missing")
+	fmt.Fprintln(t, "file system\there\tat least\tpackage\tmissing")
 	for _, k := range volume.Kinds() {
 		cells := []string{k.Name, "yes", cli.BytesText(k.Least), cmp.Or(k.Debian, "-")}
 		var missing *volume.MissingError
@@ -131,7 +131,7 @@ func listVolumes(w, stderr io.Writer, dirs []string) error {
 		return err
 	}
 	if hints != nil {
-		if _, err := fmt.Fprintf(w, "\nWhat would help:\n  %s\n", strings.Join(hints, "\n  ")); err != nil {
+		if _, err := fmt.Fprintf(w, "\nHow to get the others:\n  %s\n", strings.Join(hints, "\n  ")); err != nil {
 			return err
 		}
 	}
@@ -143,19 +143,19 @@ func listVolumes(w, stderr io.Writer, dirs []string) error {
 	}
 	switch {
 	case len(left) > 0:
-		fmt.Fprint(w, "\nLeft of killed runs, for holdfast volumes --clean to remove:\n")
+		fmt.Fprint(w, "\nLeftovers of killed runs, which holdfast volumes --clean removes:\n")
 	case err == nil:
 		seen := ""
 		if len(hidden) > 0 {
-			seen = ", as far as can be seen"
+			seen = ", as far as this user can see"
 		}
-		fmt.Fprintf(w, "\nLeft of killed runs: nothing %s%s.\n", whereText(dirs), seen)
+		fmt.Fprintf(w, "\nNo leftovers of killed runs %s%s.\n", whereText(dirs), seen)
 	}
 	for _, l := range left {
 		fmt.Fprintf(w, "  %s\n", cli.OneLine(l.text))
 	}
 	if len(hidden) > 0 {
-		fmt.Fprint(w, "\nNot seen, which root could:\n")
+		fmt.Fprint(w, "\nOnly root can see:\n")
 	}
 	for _, h := range hidden {
 		fmt.Fprintf(w, "  %s\n", cli.OneLine(h.Error()))
@@ -197,7 +197,7 @@ func areDirs(names []string) error {
 
 func whereText(dirs []string) string {
 	if len(dirs) == 0 {
-		return "in this directory, and nothing mounted"
+		return "in this directory, and none mounted"
 	}
 	return "in " + cli.OneLine(strings.Join(dirs, ", "))
 }
@@ -208,7 +208,7 @@ func cannotClean(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, fs.ErrPermission): // of mount(2) too
-		return &cli.Refusal{Code: cli.ExitCannot, Err: err, Hint: "run as root, as the run was"}
+		return &cli.Refusal{Code: cli.ExitCannot, Err: err, Hint: "run it as root, like the run that made it"}
 	}
 	return &cli.Refusal{Code: cli.ExitCannot, Err: err, Hint: ""}
 }
@@ -220,7 +220,7 @@ func cleanVolumes(ctx context.Context, w, stderr io.Writer, dirs []string) error
 	removed := 0
 	for _, l := range left {
 		if ctx.Err() != nil {
-			return &cli.Refusal{Code: cli.ExitInterrupted, Err: errors.New("interrupted before all was removed"), Hint: "run it again"}
+			return &cli.Refusal{Code: cli.ExitInterrupted, Err: errors.New("interrupted before everything was removed"), Hint: "run it again"}
 		}
 		switch err := l.remove(); {
 		case errors.Is(err, volume.ErrAlive), errors.Is(err, fs.ErrNotExist): // meanwhile
@@ -234,7 +234,7 @@ func cleanVolumes(ctx context.Context, w, stderr io.Writer, dirs []string) error
 	if err := errors.Join(failed...); err != nil || removed > 0 {
 		return cannotClean(err)
 	}
-	_, err = fmt.Fprintf(w, "nothing is left of killed runs %s\n", whereText(dirs))
+	_, err = fmt.Fprintf(w, "no leftovers of killed runs %s\n", whereText(dirs))
 	return err
 }
 

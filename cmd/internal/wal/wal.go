@@ -29,11 +29,12 @@ import (
 func New() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "wal verify|cat|repair",
-		Long: `Wal is for the logs of the Go package wal. A log that a program has open can be
-verified and printed as it is at the time. No command changes the log.
+		Long: `Wal checks, prints and repairs logs of the Go package wal. A log can be verified and
+printed while a program has it open. No command changes the log.
 
-A torn end is what a crash may leave of the last appends, before they were durable: it
-is no damage, and the next Open cuts it. Damage is what was durable and is not whole.`,
+A crash may leave a torn end: a part of the last appends, which were not durable yet.
+That is no damage, and the next Open cuts it. Damage is a durable record that is no
+longer complete.`,
 		Example: `  holdfast wal verify log
   holdfast wal repair log log.repaired`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -47,38 +48,38 @@ is no damage, and the next Open cuts it. Damage is what was durable and is not w
 	var p printer
 	cat := &cobra.Command{
 		Use:   "cat directory [flags]",
-		Short: "print the records of a log, a line each",
-		Long: `Cat prints the data of each whole record, and a line feed. It goes on behind damage,
-which it reports on standard error.
+		Short: "print the records of a log, one line each",
+		Long: `Cat prints the data of each intact record, followed by a line feed. It reports damage
+on standard error, and goes on with the records behind it.
 
-With --json a line is an object: {"index": 7, "text": "..."}, or "base64" where the
-data is no valid UTF-8. With --follow cat waits for new records until it is ended.`,
+With --json each line is an object: {"index": 7, "text": "..."}, or "base64" if the
+data is not valid UTF-8. With --follow, cat waits for new records until you end it.`,
 		Example:     `  holdfast wal cat log --json --from 1`,
 		Annotations: cli.Exits(map[int]string{cli.ExitNotMet: "the log is damaged"}),
 		Args:        arguments(1, "wal cat needs the directory of one log"),
 		RunE:        func(cmd *cobra.Command, args []string) error { return p.print(cmd, args[0]) },
 	}
-	cat.Flags().Uint64Var(&p.from, "from", 0, "begin with the record of this `index`")
-	cat.Flags().BoolVar(&p.json, "json", false, "print an object a line, with the record's index")
+	cat.Flags().Uint64Var(&p.from, "from", 0, "begin with the record at this `index`")
+	cat.Flags().BoolVar(&p.json, "json", false, "print each record as a JSON object with its index")
 	cat.Flags().BoolVar(&p.follow, "follow", false, "wait for new records")
 	var renumber bool
 	repair := &cobra.Command{
 		Use:   "repair directory new-directory [flags]",
 		Short: "copy the intact part of a log to a new directory",
 		Long: `Repair copies the records before the first missing one to a new log, with their
-indices, and makes it durable. Nobody may read the copy who may not read the damaged
-log, which stays as it is. The exit code is 1 if whole records are left that can't
-have their indices in the copy.`,
+indices, and makes it durable. The copy has the permissions of the damaged log, which
+stays unchanged. The exit code is 1 if intact records were not copied, because they
+can't keep their indices in the copy.`,
 		Example:     `  holdfast wal repair log log.repaired`,
-		Annotations: cli.Exits(map[int]string{cli.ExitNotMet: "whole records were not copied"}),
+		Annotations: cli.Exits(map[int]string{cli.ExitNotMet: "intact records were not copied"}),
 		Args:        arguments(2, "wal repair needs the directory of a log and a new directory"),
 		RunE:        func(cmd *cobra.Command, args []string) error { return repairTo(cmd, args[0], args[1], renumber) },
 	}
-	repair.Flags().BoolVar(&renumber, "renumber", false, "copy intact records behind damage too: they get new indices")
+	repair.Flags().BoolVar(&renumber, "renumber", false, "copy intact records behind damage too, with new indices")
 	cmd.AddCommand(&cobra.Command{
 		Use:         "verify directory",
-		Short:       "read and check all of a log",
-		Long:        `Verify reads and checks all of a log. The exit code is 1 if something is damaged.`,
+		Short:       "read and check a whole log",
+		Long:        `Verify reads and checks a whole log. The exit code is 1 if it is damaged.`,
 		Example:     `  holdfast wal verify log`,
 		Annotations: cli.Exits(map[int]string{cli.ExitNotMet: "the log is damaged"}),
 		Args:        arguments(1, "wal verify needs the directory of one log"),
@@ -116,14 +117,14 @@ type survey struct {
 func (s *survey) say(w io.Writer) {
 	switch {
 	case s.Records == 0:
-		fmt.Fprintf(w, "no record; the next is %d\n", s.Last+1)
+		fmt.Fprintf(w, "no records; the next index is %d\n", s.Last+1)
 	default:
-		fmt.Fprintf(w, "%s from %d to %d are whole: %s of data in %s\n", cli.CountText(s.Records, "record"),
+		fmt.Fprintf(w, "%s from %d to %d are intact: %s of data in %s\n", cli.CountText(s.Records, "record"),
 			s.first, s.last, cli.BytesText(s.Bytes), cli.CountText(int64(s.Segments), "segment"))
 	}
 	switch {
 	case s.open:
-		fmt.Fprintln(w, "a program has the log open: this is what it had when it was read")
+		fmt.Fprintln(w, "a program has the log open: this was its state while it was read")
 	case s.Torn > 0:
 		fmt.Fprintf(w, "torn end: at least %d bytes of appends that were not durable; the next Open cuts them\n", s.Torn)
 	}
@@ -145,7 +146,7 @@ func scan(cmd *cobra.Command, dir string, from uint64, mayBeOpen bool, each func
 	case err != nil:
 		return s, cli.Misuse("name the directory of a log", "there is no directory %q", dir)
 	case !info.IsDir():
-		return s, cli.Misuse("name the directory that it is in", "%q is a file, and a log is a directory", dir)
+		return s, cli.Misuse("name the directory that the file is in", "%q is a file, and a log is a directory", dir)
 	}
 	var failed error
 	one := func(r wal.Record, damage *wal.DamageError) bool {
@@ -173,7 +174,7 @@ func scan(cmd *cobra.Command, dir string, from uint64, mayBeOpen bool, each func
 	case errors.Is(err, wal.ErrLocked):
 		err = &cli.Refusal{Code: cli.ExitCannot, Err: err, Hint: "end the program that writes the log"}
 	case err == nil && s.Segments == 0 && s.damaged == 0 && !s.open:
-		err = cli.Misuse("name the directory that was given to wal.Open", "%q holds no log", dir)
+		err = cli.Misuse("name the directory that was given to wal.Open", "there is no log in %q", dir)
 	}
 	return s, interrupted(err)
 }
@@ -308,13 +309,13 @@ func repairTo(cmd *cobra.Command, dir, to string, renumber bool) (err error) {
 		return errors.Join(err, os.RemoveAll(to)) // it was made here
 	}
 	if copied == 0 {
-		fmt.Fprintf(cmd.OutOrStdout(), "%s has 0 of %s\n", to, cli.CountText(all.Records, "whole record"))
+		fmt.Fprintf(cmd.OutOrStdout(), "%s has 0 of %s\n", to, cli.CountText(all.Records, "intact record"))
 	} else {
 		first := max(1, all.First, all.first)
-		fmt.Fprintf(cmd.OutOrStdout(), "%s has %s of %s, from %d to %d\n", to, cli.Grouped(copied), cli.CountText(all.Records, "whole record"), first, first+uint64(copied)-1)
+		fmt.Fprintf(cmd.OutOrStdout(), "%s has %s of %s, from %d to %d\n", to, cli.Grouped(copied), cli.CountText(all.Records, "intact record"), first, first+uint64(copied)-1)
 	}
 	if left := all.Records - copied; left > 0 {
-		return &cli.Refusal{Code: cli.ExitNotMet, Err: fmt.Errorf("%s not copied, because a record before is missing", cli.CountText(left, "whole record")),
+		return &cli.Refusal{Code: cli.ExitNotMet, Err: fmt.Errorf("%s not copied, because an earlier record is missing", cli.CountText(left, "intact record")),
 			Hint: "--renumber copies these too, with new indices"}
 	}
 	return nil

@@ -71,10 +71,10 @@ func wants(t *testing.T, code int, stdout, stderr string, args ...string) {
 
 func TestAWholeLogIsVerifiedPrintedAndCopied(t *testing.T) {
 	dir := logOf(t)
-	wants(t, 0, `^28 records from 3 to 30 are whole: 11 KiB of data in 4 segments\n$`, `^$`, "verify", dir)
+	wants(t, 0, `^28 records from 3 to 30 are intact: 11 KiB of data in 4 segments\n$`, `^$`, "verify", dir)
 	wants(t, 0, `^record 28 \.+\nrecord 29 \.+\nrecord 30 \.+\n$`, `^$`, "cat", dir, "--from", "28")
 	to := filepath.Join(t.TempDir(), "new")
-	wants(t, 0, `new has 28 of 28 whole records, from 3 to 30\n$`, `^$`, "repair", dir, to)
+	wants(t, 0, `new has 28 of 28 intact records, from 3 to 30\n$`, `^$`, "repair", dir, to)
 	was, _, _ := run("cat", dir)
 	is, _, code := run("cat", to)
 	if was != is || code != 0 || strings.Count(is, "\n") != 28 {
@@ -86,11 +86,11 @@ func TestDamageIsReportedAndStaysWhereItIs(t *testing.T) {
 	dir := logOf(t)
 	damageIn(t, dir)
 	const at = `0000000000000002\.wal is damaged at byte \d+, where record 1[0-9] should be: .*\n`
-	wants(t, 1, `^27 records from 3 to 30 are whole`, at+`.*damaged in 1 place\nhint: holdfast wal repair`, "verify", dir)
+	wants(t, 1, `^27 records from 3 to 30 are intact`, at+`.*damaged in 1 place\nhint: holdfast wal repair`, "verify", dir)
 	wants(t, 1, `^record 3 (.*\n){27}$`, at, "cat", dir)
 	to := t.TempDir()
-	wants(t, 1, `part has 8 of 27 whole records, from 3 to 10\n$`, at+`.*19 whole records not copied, because a record before is missing\nhint: --renumber`, "repair", dir, filepath.Join(to, "part"))
-	wants(t, 0, `all has 27 of 27 whole records, from 3 to 29\n$`, at, "repair", dir, filepath.Join(to, "all"), "--renumber")
+	wants(t, 1, `part has 8 of 27 intact records, from 3 to 10\n$`, at+`.*19 intact records not copied, because an earlier record is missing\nhint: --renumber`, "repair", dir, filepath.Join(to, "part"))
+	wants(t, 0, `all has 27 of 27 intact records, from 3 to 29\n$`, at, "repair", dir, filepath.Join(to, "all"), "--renumber")
 	wants(t, 0, `^27 records from 3 to 29`, `^$`, "verify", filepath.Join(to, "all"))
 	wants(t, 1, `^27 records`, at, "verify", dir)
 }
@@ -103,7 +103,7 @@ func TestALogThatIsOpenIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	wants(t, 0, `^28 records from 3 to 30 are whole: .*\na program has the log open`, `^$`, "verify", dir)
+	wants(t, 0, `^28 records from 3 to 30 are intact: .*\na program has the log open`, `^$`, "verify", dir)
 	stop, stopped := make(chan bool), make(chan error)
 	go func() {
 		for {
@@ -243,7 +243,7 @@ func TestRefusals(t *testing.T) {
 	wants(t, 2, `^$`, `needs the directory of one log, not 0 arguments`, "verify")
 	wants(t, 2, `^$`, `needs the directory of a log and a new directory, not 1 argument\n`, "repair", dir)
 	wants(t, 2, `^$`, `there is no directory "nowhere"`, "cat", "nowhere")
-	wants(t, 2, `^$`, `holds no log\nhint: name the directory that was given to wal.Open`, "verify", empty)
+	wants(t, 2, `^$`, `there is no log in .*\nhint: name the directory that was given to wal.Open`, "verify", empty)
 	wants(t, 2, `^$`, `exists\nhint: name a directory that does not exist yet`, "repair", dir, empty)
 	l, _, err := log.Open(dir, log.Options{})
 	if err != nil {

@@ -32,13 +32,13 @@ func parseTarget(path string) (t target, err error) {
 	case path == "":
 		err = errors.New("a name is missing; use for instance logs/app.log")
 	case path == "-":
-		err = errors.New("only files are written; use ./- for a file of that name")
+		err = errors.New("- is not a file; use ./- for a file named -")
 	case name == "", name == ".", name == "..":
 		err = errors.New("it names a directory; end it with a file's name")
 	case strings.IndexByte(path, 0) >= 0:
 		err = errors.New("a name can't hold a NUL byte; leave it out")
 	case strings.Contains(dir, "{}") || strings.ContainsAny(t.before+t.after, "{}"):
-		err = errors.New("{} stands once, in the file's name, for the value of the column; other braces are not allowed")
+		err = errors.New("use {} once, in the file's name, for the value of the column; other braces are not allowed")
 	}
 	if err != nil {
 		return target{}, fmt.Errorf("%q: %w", path, err)

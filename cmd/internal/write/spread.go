@@ -114,9 +114,9 @@ func (p *pile) number(i int64) int64 {
 
 // The reasons to give a file no lines. The library opens a file only to flush to it, and would find them later.
 var (
-	errIsInput    = errors.New("it is standard input too")
+	errIsInput    = errors.New("it is also the standard input")
 	errExists     = errors.New("it has bytes, and nothing is overwritten")
-	errNotRegular = errors.New("it is not a regular file; lines are appended only to regular ones")
+	errNotRegular = errors.New("it is not a regular file; write appends only to regular files")
 )
 
 // look says why a file takes no lines, and stops the run where it would harm what is there.
@@ -172,7 +172,7 @@ func (s *spread) flush() {
 }
 
 // errNoReader is why a write with --ack ends early.
-var errNoReader = errors.New("nobody reads the acknowledgements any more")
+var errNoReader = errors.New("nobody reads the acknowledgements of --ack any more")
 
 // appendAll gives the piles to the library, many at once where each waits for the disk.
 func (s *spread) appendAll() {

@@ -67,8 +67,8 @@ func (f failures) sum() (n int64) {
 var failureNames = [len(failures{})]struct{ key, words string }{
 	missing:   {"missing", "without such a column"},
 	tooLong:   {"too_long", "too long"},
-	refused:   {"refused", "not taken by their file"},
-	uncertain: {"uncertain", "perhaps in their file, whose sync failed"},
+	refused:   {"refused", "not accepted by their file"},
+	uncertain: {"uncertain", "perhaps in their file, because its sync failed"},
 }
 
 // MarshalJSON has a key for each why.
@@ -103,24 +103,24 @@ func (t *totals) print(w io.Writer) error {
 		fmt.Fprintf(&b, "not written: %s: %s\n", cli.CountText(n, "line"), t.Failures)
 	}
 	if t.Cut > 0 {
-		fmt.Fprintf(&b, "not written: the last %s that were read: the line has no end\n", cli.CountText(int64(t.Cut), "byte"))
+		fmt.Fprintf(&b, "not written: the last %s of the input, a line without an end\n", cli.CountText(int64(t.Cut), "byte"))
 	}
 	if t.Healed > 0 {
-		fmt.Fprintf(&b, "healed: %s, ended with a line feed before more was added\n", cli.CountText(t.Healed, "torn line"))
+		fmt.Fprintf(&b, "healed: %s, ended with a line feed before new lines\n", cli.CountText(t.Healed, "torn line"))
 	}
 	if t.FailedFiles > 0 {
 		fmt.Fprintf(&b, "failed: %s\n", cli.CountText(int64(t.FailedFiles), "file"))
 	}
 	if t.LostBytes > 0 {
-		fmt.Fprintf(&b, "lost at the end: %s that had been taken\n", cli.CountText(t.LostBytes, "byte"))
+		fmt.Fprintf(&b, "lost at the end: %s that had been accepted\n", cli.CountText(t.LostBytes, "byte"))
 	}
 	if t.Written > 0 {
-		durable := "all that was written"
+		durable := "all written lines"
 		switch {
 		case t.Policy.Sync.Mode == holdfast.SyncNever:
-			durable = "nothing for sure, the policy has sync=never: it is the kernel's, which writes it within about half a minute"
+			durable = "nothing is guaranteed under sync=never: the kernel writes the bytes within about half a minute"
 		case t.FailedFiles > 0:
-			durable = "all that was written, but for the files that failed"
+			durable = "all written lines except in failed files"
 		}
 		fmt.Fprintf(&b, "durable: %s\n", durable)
 	}
@@ -128,7 +128,7 @@ func (t *totals) print(w io.Writer) error {
 		b.WriteString(cli.NoJournalText)
 	}
 	if t.Written > 0 {
-		fmt.Fprintf(&b, "policy: %v; while it ran, the end of the process would have taken: %s; a power cut: %s\n", t.Policy, t.Process, t.Power)
+		fmt.Fprintf(&b, "policy: %v; possible loss while it ran, if the process had died: %s; at a power cut: %s\n", t.Policy, t.Process, t.Power)
 	}
 	if t.Stats.Retries > 0 || t.Stats.Evictions > 0 {
 		fmt.Fprintf(&b, "retried calls: %s; idle files and directories closed: %s\n", cli.Grouped(t.Stats.Retries), cli.Grouped(t.Stats.Evictions))

@@ -34,33 +34,33 @@ func New() *cobra.Command {
 	o := &order{policy: holdfast.Periodic(time.Second)}
 	cmd := &cobra.Command{
 		Use: "write --out file [flags] < lines",
-		Long: `Write puts each line that it reads into a file, under a policy. With --split N each
-value of the Nth column has a file of its own: it stands for {} in the name. What
-can't stand there is written as in a URL (%2F for a slash, %- for nothing), so no
-value leaves the directory and no two share a file.
+		Long: `Write appends each line of standard input to a file, under a policy. With --split N
+each value of the Nth column has a file of its own: the value replaces {} in the
+name. Characters that a name can't have are written as in a URL (%2F for a slash, %-
+for an empty value), so every file is in the directory, and no two values share one.
 
-A line that has no such column is reported with its number and not written; the
-others are. The exit code is then 1. Lines stay as they are; a last one without line
-feed gets one. A file that has bytes already is refused, or with -a gets more: a last
-line that is torn there is ended first. The first SIGINT or SIGTERM ends the reading:
-all lines that were read are then put in place, and the exit code is 130 or 143. A
-second one ends it at once.`,
+A line without that column is reported with its number and not written; all others
+are, and the exit code is 1. Lines are not changed; a last line without a line feed
+gets one. A file that has bytes already is refused; with -a lines are appended to it,
+after its torn last line, if any, has been ended. The first SIGINT or SIGTERM stops
+the reading: the lines read so far are written, and the exit code is 130 or 143. A
+second one stops write at once.`,
 		Example: `  holdfast write -a --out logs/app.log --policy buffer=64KiB,sync=1s < events.log
   holdfast write --out 'logs/{}.csv' --split 2 --separator , < events.csv`,
-		Annotations: cli.Exits(map[int]string{cli.ExitNotMet: "lines were not written, or their files not ended as the policy says"}),
+		Annotations: cli.Exits(map[int]string{cli.ExitNotMet: "lines were not written, or a file could not be synced as the policy says"}),
 		Args:        cli.NoArguments,
 		RunE:        func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.Var(cli.Once("file", &o.out, parseTarget), "out", "the file of the lines; with --split {} stands for the value, as in\n'logs/{}.log'")
+	f.Var(cli.Once("file", &o.out, parseTarget), "out", "the file to write to; with --split the value replaces {}, as in\n'logs/{}.log'")
 	f.Var(cli.Once("policy", &o.policy, cli.ParsePolicy), "policy", "when lines reach the kernel and the disk (default: buffer=64KiB,sync=1s,\nwhich loses at most the last second)")
 	f.BoolVarP(&o.appends, "append", "a", false, "append to files that have bytes already")
-	f.Var(cli.Once("column", &o.column, cli.ParseBetween(1, mostColumns, "can't be a column")), "split", "make a file of each value of this column, from 1")
-	f.Var(cli.Once("text", &o.separator, parseSeparator), "separator", "what separates columns (default: any white space)")
-	f.BoolVar(&o.quiet, "quiet", false, "print failures only: neither progress nor totals")
+	f.Var(cli.Once("column", &o.column, cli.ParseBetween(1, mostColumns, "can't be a column")), "split", "make a file for each value of this column, counted from 1")
+	f.Var(cli.Once("text", &o.separator, parseSeparator), "separator", "the separator of columns (default: any white space)")
+	f.BoolVar(&o.quiet, "quiet", false, "print only failures: neither progress nor totals")
 	f.BoolVar(&o.json, "json", false, "print the totals as one JSON object")
-	f.BoolVar(&o.ack, "ack", false, "print, as it goes on, up to which line all is durable or was reported as\nfailed: needs sync=group or sync=each")
+	f.BoolVar(&o.ack, "ack", false, "print line numbers as acknowledgements: all lines up to the number are\ndurable or were reported as failed; needs sync=group or sync=each")
 	cli.InGroup(f, "For programs", "json", "ack")
 	return cmd
 }
@@ -72,9 +72,9 @@ const mostColumns = 1_000_000
 func parseSeparator(text string) (string, error) {
 	switch {
 	case text == "":
-		return "", errors.New("nothing can't separate columns; leave --separator out for white space")
+		return "", errors.New("an empty separator is not possible; leave --separator out for white space")
 	case strings.Contains(text, "\n"):
-		return "", fmt.Errorf("%q can't separate columns: a line feed ends the line; leave it out", text)
+		return "", fmt.Errorf("%q can't be a separator: a line feed ends the line; leave it out", text)
 	}
 	return text, nil
 }
@@ -83,15 +83,15 @@ func parseSeparator(text string) (string, error) {
 func (o *order) check() error {
 	switch {
 	case o.out == target{}:
-		return cli.Misuse("for instance: holdfast write --out logs/app.log < lines", "--out is missing: the file that the lines go to")
+		return cli.Misuse("for instance: holdfast write --out logs/app.log < lines", "--out is missing: it names the file to write to")
 	case o.column > 0 && !o.out.varies:
-		return cli.Misuse("put {} into the file's name, such as 'logs/{}.log'", "--split %d makes a file of each value, and --out %s names only one", o.column, o.out)
+		return cli.Misuse("put {} into the file's name, such as 'logs/{}.log'", "--split %d makes a file for each value, and --out %s names only one", o.column, o.out)
 	case o.column == 0 && o.out.varies:
-		return cli.Misuse("give --split too, such as --split 1", "--out %s: {} stands for the value of a column, and no --split says which", o.out)
+		return cli.Misuse("give --split too, such as --split 1", "--out %s needs --split, which chooses the column for {}", o.out)
 	case o.separator != "" && o.column == 0:
-		return cli.Misuse("give --split too, or leave --separator out", "--separator %q separates columns, and only --split uses columns", o.separator)
+		return cli.Misuse("give --split too, or leave --separator out", "--separator %q needs --split: nothing else uses columns", o.separator)
 	case o.ack && !o.policy.Sync.Waits():
-		return cli.Misuse("give --policy sync=group", "--ack prints what is durable, which %v makes known only later", o.policy)
+		return cli.Misuse("give --policy sync=group", "--ack needs sync=group or sync=each: under %v a line is durable only later", o.policy)
 	}
 	return nil
 }
@@ -120,7 +120,7 @@ func (o *order) run(cmd *cobra.Command) error {
 		if runtime.GOOS == "windows" {
 			end = "Ctrl-Z and Enter"
 		}
-		show.Say("reading lines from the terminal; end them with %s", end)
+		show.Say("reading lines from the terminal; press %s to end", end)
 	} else {
 		show.Every(show.text)
 	}
@@ -141,7 +141,7 @@ func (o *order) run(cmd *cobra.Command) error {
 		err = cli.WriteLocal(cmd.OutOrStdout(), s.totals.print)
 	}
 	if err != nil && why == nil {
-		return &cli.Refusal{Code: cli.ExitNotMet, Err: &cli.OutputFailure{Err: err}, Hint: "all lines are in place; only the totals are not printed"}
+		return &cli.Refusal{Code: cli.ExitNotMet, Err: &cli.OutputFailure{Err: err}, Hint: "all lines are written; only the totals could not be printed"}
 	}
 	return why
 }
@@ -184,23 +184,23 @@ func (s *spread) refusal() error {
 	var unread *inputError
 	switch {
 	case errors.As(s.stop, &unread) && t.Lines == 0:
-		return &cli.Refusal{Code: cli.ExitCannot, Err: unread, Hint: "give it lines on standard input, as in holdfast write … < events.jsonl"}
+		return &cli.Refusal{Code: cli.ExitCannot, Err: unread, Hint: "pass the lines on standard input, as in holdfast write … < events.jsonl"}
 	case unread != nil:
-		return &cli.Refusal{Code: cli.ExitNotMet, Err: unread, Hint: fmt.Sprintf("the lines before are in place; give the rest from line %d on again", t.Lines+1)}
+		return &cli.Refusal{Code: cli.ExitNotMet, Err: unread, Hint: fmt.Sprintf("the lines before are written; pass the rest again, from line %d on", t.Lines+1)}
 	case errors.Is(s.stop, errIsInput):
-		return &cli.Refusal{Code: cli.ExitNotMet, Err: s.stop, Hint: "write to another file, and give it this name at the end"}
+		return &cli.Refusal{Code: cli.ExitNotMet, Err: s.stop, Hint: "write to another file, and rename it at the end"}
 	case errors.Is(s.stop, errExists):
 		return &cli.Refusal{Code: cli.ExitNotMet, Err: s.stop, Hint: "-a appends to it"}
 	case s.stop != nil && t.Failures[refused]+t.Failures[uncertain] > 0:
-		hint := cli.CountText(lost, "line") + " that were read are not written; make room, then give the lines of the failed files again, and the rest"
+		hint := cli.CountText(lost, "line") + " of the input are not written; make room, then pass the lines of the failed files and the rest again"
 		if t.FirstLost > 0 {
-			hint = fmt.Sprintf("%s that were read are not written, the first is line %d; make room, and give these and the rest again", cli.CountText(lost, "line"), t.FirstLost)
+			hint = fmt.Sprintf("%s of the input are not written, the first is line %d; make room, then pass these and the rest again", cli.CountText(lost, "line"), t.FirstLost)
 		}
 		return &cli.Refusal{Code: cli.ExitNotMet, Err: fmt.Errorf("stopped at line %d: %s", t.Lines, cli.PlainText(s.stop)), Hint: hint}
 	case errors.Is(s.stop, errNoReader):
-		return &cli.Refusal{Code: cli.ExitUnread, Err: s.stop, Hint: fmt.Sprintf("the lines up to line %d are durable, and later ones were not taken", t.Lines)}
+		return &cli.Refusal{Code: cli.ExitUnread, Err: s.stop, Hint: fmt.Sprintf("the lines up to line %d are durable, and later ones were not accepted", t.Lines)}
 	case s.stop != nil:
-		return &cli.Refusal{Code: cli.ExitNotMet, Err: s.stop, Hint: fmt.Sprintf("the lines up to line %d are in place", t.Lines)}
+		return &cli.Refusal{Code: cli.ExitNotMet, Err: s.stop, Hint: fmt.Sprintf("the lines up to line %d are written", t.Lines)}
 	case lost > 0:
 		were := "were"
 		if lost == 1 {
@@ -208,11 +208,11 @@ func (s *spread) refusal() error {
 		}
 		return &cli.Refusal{Code: cli.ExitNotMet, Err: fmt.Errorf("%s of %s %s not written", cli.Grouped(lost), cli.CountText(t.Lines, "line"), were), Hint: s.failedHint()}
 	case t.FailedFiles > 0:
-		return &cli.Refusal{Code: cli.ExitNotMet, Err: fmt.Errorf("%s could not be ended as the policy says", cli.CountText(int64(t.FailedFiles), "file")), Hint: "the report of each above says what may be missing"}
+		return &cli.Refusal{Code: cli.ExitNotMet, Err: fmt.Errorf("%s could not be synced as the policy says", cli.CountText(int64(t.FailedFiles), "file")), Hint: "the messages above name the lines that may be missing"}
 	case t.End == cli.EndInterrupted:
-		hint := "all lines until then are in place"
+		hint := "all lines until then are written"
 		if s.input != nil {
-			hint += fmt.Sprintf("; tail -n +%d of the same file has the rest", t.Lines+1)
+			hint += fmt.Sprintf("; tail -n +%d of the input file has the rest", t.Lines+1)
 		}
 		return &cli.Refusal{Code: cli.ExitInterrupted, Err: fmt.Errorf("interrupted after line %d", t.Lines), Hint: hint}
 	}
@@ -222,11 +222,11 @@ func (s *spread) refusal() error {
 func (s *spread) failedHint() string {
 	switch f := &s.totals.Failures; {
 	case f[missing] > 0:
-		return fmt.Sprintf("--split %d needs as many columns in each line; --separator says what is between them", s.column)
+		return fmt.Sprintf("--split %d needs this column in each line; --separator sets the separator", s.column)
 	case s.totals.FailedLate > 0:
-		return "the report of each file above says what may be missing"
+		return "the messages above name the lines that may be missing"
 	case s.totals.Written == 0:
-		return "give the lines again once the failures above are fixed"
+		return "fix the failures above, and pass the lines again"
 	}
-	return "all other lines are in place; give these again once the failures above are fixed"
+	return "all other lines are written; fix the failures above, and pass these again"
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // ErrNoBenchmark reports that a fleet has no lines for benchstat.
-var ErrNoBenchmark = errors.New("a fleet has no benchmark lines: its results have (holdfast report FILE --export bench)")
+var ErrNoBenchmark = errors.New("a fleet has no benchmark lines")
 
 // Export writes a fleet for programs or a pull request. For [report.Benchmark] it returns
 // ErrNoBenchmark.

@@ -11,11 +11,11 @@ import (
 
 // HTML writes one page that needs no other file. It contains everything that [Text] writes with all.
 func HTML(w io.Writer, f fleet.Fleet) error {
-	p := page.Page{Title: "holdfast: fleet", Question: "which hosts are not like their peers", Answer: []string{summary(f)}}
+	p := page.Page{Title: "holdfast: fleet", Question: "which hosts differ from their peers", Answer: []string{summary(f)}}
 	if charts := strips(f); len(charts) > 0 {
-		p.Sections = append(p.Sections, page.Section{Title: "Hosts beside their peers", Switch: "the group", Charts: charts})
+		p.Sections = append(p.Sections, page.Section{Title: "Hosts compared with their peers", Switch: "the group", Charts: charts})
 	}
-	p.Sections = append(p.Sections, page.Section{Title: "Groups of like machines", Tables: []page.Table{tableOf(groupsTable(f, len(f.Groups)))}})
+	p.Sections = append(p.Sections, page.Section{Title: "Groups of similar machines", Tables: []page.Table{tableOf(groupsTable(f, len(f.Groups)))}})
 	if len(f.Outliers) > 0 {
 		s := page.Section{Title: "Outliers"}
 		for _, o := range f.Outliers {

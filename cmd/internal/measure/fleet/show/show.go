@@ -42,7 +42,7 @@ func summary(f fleet.Fleet) string {
 	case judged > 0:
 		text += ": no outlier"
 	default:
-		text += fmt.Sprintf(": none could be judged, there are fewer than %d of a kind", stat.LeastPeers)
+		text += fmt.Sprintf(": none could be judged, because no group has %d hosts", stat.LeastPeers)
 	}
 	if small > 0 && judged > 0 {
 		text += fmt.Sprintf("; %s in groups of fewer than %d, not judged", count(small, "host"), stat.LeastPeers)
@@ -256,7 +256,7 @@ func interval(s figure.Summary) string {
 func findings(o fleet.Outlier) (lines []string) {
 	for _, one := range o.Findings {
 		if one.Word == fleet.WriteCache {
-			lines = append(lines, fmt.Sprintf("write cache %s, and %s on nearly all of its peers", one.Cache, one.Others))
+			lines = append(lines, fmt.Sprintf("write cache is %s, but %s on nearly all of its peers", one.Cache, one.Others))
 			continue
 		}
 		how := partName(one.Score.Part) + " slower"
@@ -269,7 +269,7 @@ func findings(o fleet.Outlier) (lines []string) {
 		if one.Time.Record.HasInterval() {
 			line += fmt.Sprintf(" (%s)", interval(one.Time.Record))
 		}
-		line += fmt.Sprintf(", and %s in its group", study.Duration(float64(one.Peers)))
+		line += fmt.Sprintf("; %s in its group", study.Duration(float64(one.Peers)))
 		if one.Doubt != "" {
 			line += "; " + one.Doubt
 		}
@@ -281,7 +281,7 @@ func findings(o fleet.Outlier) (lines []string) {
 // differences lists the first few facts for which most peers of an outlier have another value.
 func differences(o fleet.Outlier, most int) string {
 	if len(o.Differs) == 0 {
-		return "no fact differs from most of its peers"
+		return "it differs from its peers in none of the known facts"
 	}
 	var parts []string
 	for _, d := range o.Differs[:min(most, len(o.Differs))] {
@@ -324,7 +324,7 @@ func notes(f fleet.Fleet, most int) (lines []string) {
 		}
 	}
 	if len(bad) > 0 {
-		lines = append(lines, fmt.Sprintf("%s of no use: %s", count(len(bad), "file"), names(bad, max(1, most/3))))
+		lines = append(lines, fmt.Sprintf("%s can't be used: %s", count(len(bad), "file"), names(bad, max(1, most/3))))
 	}
 	if len(f.Unexpected) > 0 {
 		lines = append(lines, fmt.Sprintf("%s answered and %s not expected: %s", count(len(f.Unexpected), "host"), isAre(len(f.Unexpected)), names(f.Unexpected, most)))
@@ -337,13 +337,13 @@ func notes(f fleet.Fleet, most int) (lines []string) {
 		}
 	}
 	if len(older) > 0 {
-		lines = append(lines, fmt.Sprintf("%s left out, because the newest results of a host count: %s", count(len(older), "file"), names(older, max(1, most/3))))
+		lines = append(lines, fmt.Sprintf("%s not used, because the host has newer results: %s", count(len(older), "file"), names(older, max(1, most/3))))
 	}
 	if len(overlap) > 0 {
-		lines = append(lines, fmt.Sprintf("doubtful: results of one name overlap in time, so perhaps several hosts have it: %s", names(slices.Compact(overlap), most)))
+		lines = append(lines, fmt.Sprintf("doubtful: results under the same host name overlap in time, so perhaps several hosts share it: %s", names(slices.Compact(overlap), most)))
 	}
 	if programs := tally(f.Hosts, func(h fleet.Host) string { return h.Program }); len(programs) > 1 {
-		lines = append(lines, "doubtful: the results are of several versions, which may measure differently: "+names(programs, max(2, most/3)))
+		lines = append(lines, "doubtful: the results are from several versions of holdfast, which may measure differently: "+names(programs, max(2, most/3)))
 	}
 	if unfinished := tally(f.Hosts, func(h fleet.Host) string {
 		if h.Missing == "" {
@@ -351,11 +351,11 @@ func notes(f fleet.Fleet, most int) (lines []string) {
 		}
 		return h.Name
 	}); len(unfinished) > 0 {
-		lines = append(lines, fmt.Sprintf("not complete, and taken as far as they go: the runs of %s", names(unfinished, most)))
+		lines = append(lines, fmt.Sprintf("incomplete runs, used as far as they go: %s", names(unfinished, most)))
 	}
 	for _, g := range f.Groups {
 		if len(g.FastSync) > 0 {
-			lines = append(lines, fmt.Sprintf("doubtful: syncs faster than disks store anything on %d of %s of group %s: %s", len(g.FastSync), count(g.Hosts, "host"), g.Name, names(g.FastSync, most)))
+			lines = append(lines, fmt.Sprintf("doubtful: syncs are faster than any disk can store data, on %d of %s of group %s: %s", len(g.FastSync), count(g.Hosts, "host"), g.Name, names(g.FastSync, most)))
 		}
 		if len(g.Caches) > 1 {
 			var caches []string
@@ -400,9 +400,9 @@ func tally(hosts []fleet.Host, of func(fleet.Host) string) (texts []string) {
 
 // method explains the words.
 func method(f fleet.Fleet) string {
-	return fmt.Sprintf("A host is judged by its syncs (policies whose Writes wait for one), its disk bandwidth (the others that sync, until all is durable) and its memory (the rest): by the median of its times to those of its group, and the worst counts. "+
-		"It is an outlier if that is at least %.0f %% off, and beyond the bound of its group, with its interval. "+
-		"A fleet of hosts that are all alike has an outlier with a probability of at most %.0f %%. "+
-		"Groups of fewer than %d hosts are not judged. Times are of a record; ± is the 95 %% interval.",
+	return fmt.Sprintf("A host has three scores: for syncs (policies whose Writes wait for a sync), disk bandwidth (other policies that sync, until all is durable) and memory (all others). A score is the median of the host's times divided by its group's; the worst score counts. "+
+		"A host is an outlier if a score is at least %.0f %% off, and its interval is beyond the group's bound. "+
+		"A fleet of equal hosts has an outlier with a probability of at most %.0f %%. "+
+		"Groups of fewer than %d hosts are not judged. Times are for one record; ± is the 95 %% interval.",
 		f.Threshold*100, f.Chance*100, stat.LeastPeers)
 }

@@ -17,7 +17,7 @@ func strips(f fleet.Fleet) (charts []page.Chart) {
 			Title:  fmt.Sprintf("scores of the hosts of group %s, as multiples of the group's median", g.Name),
 			X:      chart.Axis{Name: "times the group's median", Scale: chart.Log, Low: 0.5, High: 2, Format: func(x float64) string { return study.Times(x) }},
 			Y:      chart.Axis{Categories: []string{}},
-			Series: []chart.Series{{Name: "like its peers", As: chart.Points}, {Name: "outlier", As: chart.Points, Look: 1, Size: 1.5, Class: "chosen"}},
+			Series: []chart.Series{{Name: "no outlier", As: chart.Points}, {Name: "outlier", As: chart.Points, Look: 1, Size: 1.5, Class: "chosen"}},
 		}
 		row := map[fleet.Part]int{}
 		for _, h := range f.Hosts {
@@ -48,7 +48,7 @@ func strips(f fleet.Fleet) (charts []page.Chart) {
 			p.Series = p.Series[:1]
 		}
 		if svg := p.SVG(); svg != "" {
-			charts = append(charts, page.Chart{Title: "Group " + g.Name, Picture: svg, Caption: "A point is a host: 1 is the median of its group, right of it is slower. Hosts that are not like the others have their names."})
+			charts = append(charts, page.Chart{Title: "Group " + g.Name, Picture: svg, Caption: "Each point is a host: 1 is the median of its group, and points to the right are slower. Outliers have their names."})
 		}
 	}
 	return charts
