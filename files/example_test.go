@@ -61,6 +61,18 @@ func ExampleSet_WriteFile() {
 	// Output: durable <nil>
 }
 
+// Without a Set: os.WriteFile, with the old file whole or the new one at any crash.
+func ExampleWriteFile() {
+	dir := newDir()
+	defer os.RemoveAll(dir)
+	if err := files.WriteFile(filepath.Join(dir, "config.json"), []byte(`{"debug": false}`), 0o644); err != nil {
+		log.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "config.json"))
+	fmt.Println(string(text), err)
+	// Output: {"debug": false} <nil>
+}
+
 // A log for each tenant: any number of paths, of which a bounded number is open.
 func ExampleSet_Append() {
 	dir := newDir()
