@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/errorqueue"
+	"github.com/holdfast-go/holdfast/internal/slow"
 	"github.com/holdfast-go/holdfast/stats"
 )
 
@@ -15,6 +16,7 @@ type reports struct {
 	failing    error                    // the last failed write, until a write succeeds
 	final      error                    // a failed sync, or a panic
 	failures   *errorqueue.Queue[error] // see OnError
+	slow       *slow.Watch[SlowSync]    // see OnSlowSync
 
 	flushes, systemCalls, waits, errors int64
 	flushTimes, syncTimes               stats.Sparse
@@ -33,6 +35,24 @@ func (w *Writer) OnError(report func(error)) {
 		w.reports.failures = new(errorqueue.Queue[error])
 	}
 	w.reports.failures.To(report)
+}
+
+// A SlowSync is a sync that has not ended a threshold after its beginning.
+type SlowSync struct {
+	Path  string    // of the file, of a wal's directory, or "" for many files of a files.Set together
+	Since time.Time // the beginning
+}
+
+// OnSlowSync registers report. It is called once for each sync that runs for longer than a threshold, while it
+// runs: a disk that hangs is heard of before the sync ends. The call is made as OnError's are. Call
+// OnSlowSync before the first Write.
+func (w *Writer) OnSlowSync(after time.Duration, report func(SlowSync)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.reports.slow == nil {
+		w.reports.slow = new(slow.Watch[SlowSync])
+	}
+	w.reports.slow.To(after, report)
 }
 
 // Err returns the failure that still holds, or nil: a failed write until a write succeeds, or a failed

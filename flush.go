@@ -30,6 +30,15 @@ func (f *fill) put(p []byte) {
 	f.writes++
 }
 
+// keep puts the bytes of another block into a new one, of at most that size.
+func (f *fill) keep(p []byte, most int) {
+	size := min(bufpool.Size(len(p)), most)
+	if f.buf = bufpool.Get(size); f.buf == nil {
+		f.buf = make([]byte, size)
+	}
+	f.pos, f.began = copy(f.buf, p), time.Now()
+}
+
 // A flusher holds the bytes of the flush in flight and the calls that wait for it. At most one flush is in
 // flight. The goroutine that needs a flush makes it: a Write without room, Flush, the leader of a sync, or
 // the clock. While flushing is set, only that goroutine uses out; the Writer's lock guards the rest.
@@ -133,7 +142,8 @@ func (w *Writer) flushToLocked(end int64) error {
 	return nil
 }
 
-// flushStepLocked waits for the flush in flight. If there is none, it flushes all accepted bytes.
+// flushStepLocked waits for the flush in flight. If there is none, it flushes the accepted bytes, or those that a failed
+// flush left, or those up to the end of a record: a caller that needs all of them repeats it.
 func (w *Writer) flushStepLocked() error {
 	if w.flush.flushing {
 		w.flush.idle.Wait()
@@ -162,13 +172,32 @@ func (w *Writer) beginFlushLocked() {
 	f := &w.flush
 	f.flushing = true
 	if len(f.out) == 0 {
-		f.out, f.block, f.last = w.fill.buf[:w.fill.pos], w.fill.buf, w.fill.pos
-		w.fill.base += int64(w.fill.pos)
+		begun := w.begunLocked()
+		f.last = w.fill.pos
+		f.out, f.block = w.fill.buf[:f.last-len(begun)], w.fill.buf
+		w.fill.base += int64(len(f.out))
 		w.fill.buf, w.fill.pos = nil, 0
+		if len(begun) > 0 {
+			w.fill.keep(begun, int(w.policy.Buffer))
+		}
 	}
 	f.timer.Set(w.fill.pos > 0)
 	w.openLocked()
 	f.space.Signal()
+}
+
+// begunLocked returns the bytes of a record that has begun and waits for more Writes: they are left to the next flush,
+// so that a reader of the file does not see a part. A record that takes half a strip is flushed in parts, and so is one
+// that has nothing before it: no flush is put off.
+func (w *Writer) begunLocked() []byte {
+	if w.target.ender == nil {
+		return nil
+	}
+	last := w.fill.buf[max(0, w.fill.pos-w.strip/2):w.fill.pos]
+	if end := w.target.ender.RecordEnd(last); end > 0 {
+		return last[end:]
+	}
+	return nil
 }
 
 // writeOutLocked ends a flush that has begun. It releases the lock while it writes.

@@ -223,7 +223,10 @@ func (w *Writer) syncFileLocked() error {
 	covers := w.flush.flushed
 	start := time.Now()
 	calls, err := 0, error(nil)
-	w.callFileLocked("Sync", func() { calls, err = w.target.sync() })
+	w.callFileLocked("Sync", func() {
+		defer w.reports.slow.Begin(SlowSync{w.target.path, start})()
+		calls, err = w.target.sync()
+	})
 	took := time.Since(start)
 	w.sync.group.Took(took)
 	w.reports.syncTimes.Add(took)

@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/holdfast-go/holdfast/internal/dirent"
+	"github.com/holdfast-go/holdfast/internal/records"
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
@@ -25,6 +26,7 @@ type target struct {
 	handle *sys.Handle  // of an *os.File; see look
 	linked bool         // the file had a name in newTarget
 	entry  dirent.Entry // must be durable for the file to be found after a crash
+	ender  records.Ender
 	// datasync: fdatasync is used. It is cleared when the system reports that it has none.
 	datasync bool
 }
@@ -37,6 +39,7 @@ func newTarget(f File, p Policy, name dirent.Entry) (target, error) {
 	}
 	osFile, ok := f.(*os.File)
 	if !ok {
+		t.ender, _ = f.(records.Ender)
 		return t, nil
 	}
 	t.datasync, t.linked = true, name.Named

@@ -1186,3 +1186,31 @@ func TestFlushByTimeDoesNotWaitForASyncByBytes(t *testing.T) {
 		}
 	})
 }
+
+// TestASlowSyncIsHeardOfWhileItRuns, once, and one that ends in time is not. Close waits for no report.
+func TestASlowSyncIsHeardOfWhileItRuns(t *testing.T) {
+	inBubble(t, "buffer=64KiB,sync=group", func(t *testing.T, w *holdfast.Writer, f *fault.File) {
+		var heard []holdfast.SlowSync
+		w.OnSlowSync(time.Second, func(s holdfast.SlowSync) {
+			if heard = append(heard, s); w.Durable() != 10 {
+				t.Errorf("heard when %d bytes were durable", w.Durable())
+			}
+			time.Sleep(time.Minute)
+		})
+		put(t, w, 10)
+		start := time.Now()
+		put(t, w, 10)
+		put(t, w, 10)
+		if took := time.Since(start); took != 5*time.Second+ms {
+			t.Errorf("the Writes took %v", took)
+		}
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if len(heard) != 1 || !heard[0].Since.Equal(start) || heard[0].Path != "" {
+			t.Errorf("heard of %v", heard)
+		}
+	}, fault.Fault{Op: fault.Sync, Times: 1, Delay: time.Second - 1}, fault.Fault{Op: fault.Sync, First: 2, Times: 1, Delay: 5 * time.Second}, fault.Fault{Op: fault.Sync, First: 3, Delay: ms})
+}

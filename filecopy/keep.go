@@ -70,7 +70,7 @@ func (o *Options) keep(r *Result, what string, err error) error {
 }
 
 // whetherHas returns an error unless an open file has the permissions that it was given. On some mounts
-// chmod(2) succeeds and changes nothing: ntfs-3g, SMB.
+// chmod(2) succeeds and changes nothing: ntfs-3g.
 func whetherHas(d vfs.CopyDisk, fd int, perm uint32) error {
 	if is, err := d.StatFD(fd); err == nil && is.Mode&vfs.PermMask != perm {
 		return fmt.Errorf("the file system took %04o and has %04o: %w", perm, is.Mode&vfs.PermMask, errors.ErrUnsupported)

@@ -3,7 +3,9 @@ package files
 import (
 	"cmp"
 	"slices"
+	"time"
 
+	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/errjoin"
 )
 
@@ -15,6 +17,14 @@ import (
 // The calls are made in a goroutine of their own, one at a time, without a lock. So report may
 // call the Set, Close too. Close does not wait for it. Call OnError before the first Append.
 func (f *Set) OnError(report func(*Error)) { f.failures.To(report) }
+
+// OnSlowSync has report called once for each sync that runs for longer than a threshold, while it
+// runs: of appended files and of whole files, alone or together. Syncs of directories after renames
+// are not watched. The calls are made as those of OnError are. Call OnSlowSync before the first
+// write.
+func (f *Set) OnSlowSync(after time.Duration, report func(holdfast.SlowSync)) {
+	f.slow.To(after, report)
+}
 
 // Err returns why paths accept nothing at present, joined, or nil. These are failed writes,
 // which each call tries again, and failed syncs, which are final for their path. It waits for

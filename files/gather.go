@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -42,6 +42,7 @@ type Batch struct {
 	totals  Totals
 	failed  failureList
 
+	added  []addedFile       // that await a sync of their file system
 	spoilt map[*record]error // of Add: why the sync failed
 	syncs  sync.WaitGroup    // of Add
 	turns  chan struct{}     // one for each of these
@@ -93,8 +94,10 @@ func (b *Batch) Write(path string, data []byte) error {
 }
 
 // Add takes a file that the program has written itself, and makes it durable with the name
-// that it was opened by. The very descriptor that wrote it is synced, from now on, so that no error of
-// the kernel is missed; the file need not be readable. It may be closed as soon as Add returns.
+// that it was opened by. The very descriptor that wrote it is asked, so that no error of the kernel is
+// missed; the file need not be readable. It may be closed as soon as Add returns, and may not be written
+// to again. Where one sync of the file system is cheaper, the Batch holds up to half as many descriptors
+// as Options.Handles beside them.
 // If the name leads to another file by now, or to none, that is an error.
 func (b *Batch) Add(file *os.File) error {
 	path := b.set.byPath.of(file)
@@ -109,7 +112,7 @@ func (b *Batch) Add(file *os.File) error {
 			return fmt.Errorf("the name is another file's by now: %w", holdfast.ErrUnlinked)
 		}
 		if at != nil {
-			if err := b.sync(file, s.result); err != nil {
+			if err := b.sync(file, s.result, s.dir.SyncsAll && !s.dir.LacksJournal && s.dir.Is.Device == deviceOf(is)); err != nil {
 				return err
 			}
 			s.part.wrote(s.result, s.dir, s.syncMode)
@@ -117,37 +120,6 @@ func (b *Batch) Add(file *os.File) error {
 		s.result.bytes, s.result.outcome = is.Size(), holdfast.OutcomeWritten
 		return nil
 	})
-}
-
-// sync begins to sync a file, and returns when its Close waits for that.
-func (b *Batch) sync(file *os.File, r *record) error {
-	if runtime.GOOS != "linux" { // there Disk.Sync takes no descriptor of another
-		b.set.whole.syncs.Add(1)
-		b.synced(r, file.Sync())
-		return nil
-	}
-	raw, err := file.SyscallConn()
-	if err != nil {
-		return err
-	}
-	b.turns <- struct{}{}
-	b.syncs.Add(1)
-	begun := make(chan error, 1)
-	go func() {
-		defer b.syncs.Done()
-		defer func() { <-b.turns }()
-		var failed error
-		err := raw.Control(func(fd uintptr) {
-			begun <- nil
-			b.set.whole.syncs.Add(1)
-			failed = sys.Disk{}.Sync(int(fd))
-		})
-		if err != nil {
-			begun <- err
-		}
-		b.synced(r, failed)
-	}()
-	return <-begun
 }
 
 // synced notes what a sync of Add returned.
@@ -302,6 +274,10 @@ func (b *Batch) took(path string, put func() *record) error {
 	}
 	r := put()
 	_, err := r.returned()
+	if r.err != nil && r.err.Op == string(retry.OpMkdir) && errors.Is(err, fs.ErrExist) {
+		b.step.RUnlock()
+		return err
+	}
 	b.mu.Lock()
 	b.records = append(b.records, r)
 	b.bytes += r.bytes
@@ -324,6 +300,7 @@ func (b *Batch) fullLocked() bool {
 
 // run makes durable what was given, and counts it. Nothing is given meanwhile.
 func (b *Batch) run() {
+	b.syncAdded(b.takeAdded(1))
 	b.syncs.Wait()
 	b.part.failed = nil
 	if b.failed.n > 0 {
@@ -393,6 +370,7 @@ func (b *Batch) abandon() error {
 	if b.over {
 		return nil
 	}
+	b.syncAdded(b.takeAdded(1)) // nothing else closes them
 	b.syncs.Wait()
 	b.part.abandon(errBatchOver)
 	b.endLocked()

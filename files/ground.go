@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/handles"
 	"github.com/holdfast-go/holdfast/internal/keyed"
 	"github.com/holdfast-go/holdfast/internal/retry"
+	"github.com/holdfast-go/holdfast/internal/slow"
 	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
@@ -34,6 +35,7 @@ type ground struct {
 	retries  atomic.Int64  // calls made again after a pause
 	whole    wholeCounts
 	failures errorqueue.Queue[*Error]
+	slow     slow.Watch[holdfast.SlowSync]
 
 	unsyncable sync.Map // the keys of directories that the file system does not sync: see holdfast.Best
 }
@@ -91,10 +93,27 @@ func (g *ground) resolve(ctx context.Context, t *retry.Tries, path string) (file
 	return newName(target)
 }
 
+// watchSync begins the watch of a sync for OnSlowSync. The caller calls its result when the sync ends.
+func (g *ground) watchSync(path string) (end func()) {
+	return g.slow.Begin(holdfast.SlowSync{Path: path, Since: time.Now()})
+}
+
+// syncAll syncs a whole file system for a step.
+func (g *ground) syncAll(errseq int) error {
+	defer g.watchSync("")()
+	return vfs.SyncAll(g.disk, errseq)
+}
+
 // sync syncs a file or a directory, once whatever comes of it.
 func (g *ground) sync(fd int) error {
 	g.whole.syncs.Add(1)
 	return g.disk.Sync(fd)
+}
+
+// syncFile is sync of a file, and watches it.
+func (g *ground) syncFile(fd int, path string) error {
+	defer g.watchSync(path)()
+	return g.sync(fd)
 }
 
 // failFile counts the failed sync of a file against the names in its directory, if the file's

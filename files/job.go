@@ -128,7 +128,7 @@ func (s *fileWriter) finish(fd int) {
 // syncAndClose syncs a file, if it is to be synced by itself, and closes it.
 func (s *fileWriter) syncAndClose(fd int) (op retry.Op, err error) {
 	if s.syncMode == alone || s.syncMode == file {
-		if err := s.files.sync(fd); err != nil {
+		if err := s.files.syncFile(fd, s.result.path); err != nil {
 			s.files.failFile(fd, s.dir.Key())
 			s.files.disk.Close(fd) // a failed sync is final
 			return retry.OpSync, err

@@ -139,3 +139,32 @@ func TestAFailedCloseIsToldByTheNextAppend(t *testing.T) {
 		}
 	}
 }
+
+// TestSlowSyncsAreHeardOfWhileTheyRun: of appended files and of whole ones.
+func TestSlowSyncsAreHeardOfWhileTheyRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := fault.NewDisk()
+		disk.Add(fault.DiskFault{Op: fault.DiskDatasync, Delay: time.Minute, Take: fault.All})
+		disk.Add(fault.DiskFault{Op: fault.DiskSync, Delay: time.Minute, Take: fault.All})
+		f := onDisk(t, disk, files.Options{Policy: holdfast.Periodic(time.Second)})
+		var heard []string
+		f.OnSlowSync(10*time.Second, func(s holdfast.SlowSync) {
+			heard = append(heard, fmt.Sprint(s.Path, " ", time.Since(s.Since)))
+		})
+		mustAppend(t, f, "/a", "record")
+		time.Sleep(12 * time.Second)
+		synctest.Wait()
+		if len(heard) != 1 || heard[0] != "/a 10s" {
+			t.Errorf("heard %q", heard)
+		}
+		heard = nil
+		if _, err := f.WriteFile(t.Context(), "/whole", []byte("text"), files.Replace); err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+		if len(heard) != 1 || heard[0] != "/whole 10s" {
+			t.Errorf("heard %q", heard)
+		}
+		f.Close()
+	})
+}

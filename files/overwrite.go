@@ -62,7 +62,7 @@ func (f *Set) overwrite(ctx context.Context, t *retry.Tries, in *handles.Dir, r 
 	}
 	err = f.copyOver(ctx, t, source, to, from)
 	if err == nil && syncs {
-		err = f.sync(to)
+		err = f.syncFile(to, r.result.path)
 	}
 	if failed := f.disk.Close(to); err == nil {
 		err = failed

@@ -219,7 +219,7 @@ func (p *part) pending(yield func(*durable.File) bool) {
 // syncAll syncs a whole file system for the step.
 func (p *part) syncAll(errseq int) error {
 	p.files.whole.syncs.Add(1)
-	return vfs.SyncAll(p.files.disk, errseq)
+	return p.files.syncAll(errseq)
 }
 
 // rename gives a temporary file its name, if its bytes are durable, or removes it.

@@ -56,3 +56,14 @@ func (f *Set) Stats() Stats {
 	s.Streams, s.Memory = len(t.paths), f.flusher.memory.used
 	return s
 }
+
+// Metrics implements [stats.Source].
+func (s Stats) Metrics() []stats.Metric {
+	return append(s.Counts.Metrics(),
+		stats.Metric{Name: "healed", Unit: "{line}", Help: "Torn lines that were ended.", Value: float64(s.Healed)},
+		stats.Metric{Name: "files", Unit: "{file}", Help: "Whole files that were begun.", Value: float64(s.Files)},
+		stats.Metric{Name: "retries", Unit: "{call}", Help: "Calls that were made again after a pause.", Value: float64(s.Retries)},
+		stats.Metric{Name: "open", Unit: "{file}", Help: "Descriptors that are open.", Kind: stats.UpDown, Value: float64(s.Open)},
+		stats.Metric{Name: "memory", Unit: "By", Help: "Memory that holds what was appended.", Kind: stats.UpDown, Value: float64(s.Memory)},
+	)
+}

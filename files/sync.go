@@ -13,7 +13,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/errjoin"
 	"github.com/holdfast-go/holdfast/internal/retry"
 	"github.com/holdfast-go/holdfast/internal/sys"
-	"github.com/holdfast-go/holdfast/internal/vfs"
 )
 
 // syncer makes durable what streams have flushed: at a call's wish, in a step that calls share, by time and by
@@ -39,7 +38,7 @@ func (y *syncer) init(f *flusher) {
 	y.streams, y.open, y.flusher = f.streams, f.open, f
 	y.commit.Init(&y.mu, y.stepLocked, func(error) {})
 	y.step = durable.Step{Disk: y.disk, Names: y.names, Most: durable.Waiters,
-		SyncAll: func(errseq int) error { return vfs.SyncAll(y.disk, errseq) }}
+		SyncAll: y.syncAll}
 	y.timer.Init(y.policy.Sync.Every, nil, func() {
 		y.mu.Lock()
 		defer y.mu.Unlock()
@@ -169,6 +168,7 @@ func (y *syncer) syncTasksLocked(tasks []syncTask) {
 	start := time.Now()
 	y.step.SyncOpen(e, len(tasks), func(i int) *durable.OpenFile { return &tasks[i].OpenFile }, func(i int) error {
 		d := &tasks[i]
+		defer y.watchSync(d.file.Path)()
 		err := y.disk.Datasync(d.file.Fd)
 		if err != nil && d.dirUnsynced {
 			y.failFile(d.file.Fd, d.Dir)

@@ -150,7 +150,10 @@ func (s *fileWriter) writeOwn() {
 		}
 		s.files.whole.syncs.Add(1)
 		r.outcome = holdfast.OutcomeDurable
-		if err := s.file.Sync(); err != nil {
+		end := s.files.watchSync(r.path)
+		err := s.file.Sync()
+		end()
+		if err != nil {
 			r.fail(retry.OpSync, err, holdfast.OutcomeUncertain)
 		}
 	}

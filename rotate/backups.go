@@ -78,7 +78,7 @@ func (f *File) prune() {
 // pruned removes backups beyond the limits. It returns all backups, without plain if they are
 // removed. The caller closes the directory of p if ok.
 func (f *File) pruned() (p place, all []*backup, ok bool) {
-	p, err := findPlace(f.disk, f.names, f.path)
+	p, err := findPlace(f.disk, f.names, f.path, &f.options)
 	if err == nil {
 		if all, err = f.backups(p); err != nil {
 			f.disk.Close(p.dir) // nothing was written to it
@@ -105,7 +105,7 @@ func (f *File) pruned() (p place, all []*backup, ok bool) {
 				kept = true
 				continue
 			}
-			if failed := f.disk.Remove(p.dir, name); failed != nil && !errors.Is(failed, fs.ErrNotExist) {
+			if failed := f.discardBackup(p, b, name); failed != nil && !errors.Is(failed, fs.ErrNotExist) {
 				err = failed
 				f.tendLater(&Error{Op: "remove", Path: name.String(), Err: err})
 			}
@@ -119,6 +119,19 @@ func (f *File) pruned() (p place, all []*backup, ok bool) {
 		}
 	}
 	return p, all, true
+}
+
+// discardBackup removes a file of a backup, unless another process is at work on it.
+func (f *File) discardBackup(p place, b *backup, name sys.Name) error {
+	if name != b.part {
+		return f.disk.Remove(p.dir, name)
+	}
+	done, ok := f.mine(p, name)
+	if !ok {
+		return nil
+	}
+	defer done()
+	return f.disk.Remove(p.dir, name)
 }
 
 // tend removes backups beyond the limits, and compresses the others.
@@ -141,6 +154,7 @@ func (f *File) tend() {
 			}
 		})
 		switch {
+		case f.options.Shared && (err == errTaken || errors.Is(err, fs.ErrNotExist)): // another process does it, or has removed it
 		case err == errStopped:
 			return
 		case err != nil:
@@ -176,10 +190,13 @@ func (f *File) backups(p place) ([]*backup, error) {
 	defer f.mu.Unlock()
 	f.passLocked(all)
 	f.agesLocked(all)
-	current := f.current.Load().file.inode // read after the list: an earlier file is closed
+	current := f.current.Load().file.inode.Load() // read after the list: an earlier file is closed
 	return slices.DeleteFunc(all, func(b *backup) bool {
 		if b.plain == "" && b.part != "" {
-			f.disk.Remove(p.dir, b.part) // the next call tries again
+			if done, ok := f.mine(p, b.part); ok {
+				f.disk.Remove(p.dir, b.part) // the next call tries again
+				done()
+			}
 			b.files = slices.DeleteFunc(b.files, func(name sys.Name) bool { return name == b.part })
 		}
 		// The log's own file has a backup's name after a failed rotation, or by another program.
@@ -196,6 +213,7 @@ func (f *File) list(p place) ([]*backup, error) {
 	}
 	defer f.disk.Close(fd) // nothing was written to it
 	before, behind := parts(p.base)
+	size := len(time.Time{}.Format(f.layout))
 	found := map[string]*backup{}
 	var all []*backup
 	buf := make([]byte, 16<<10)
@@ -209,15 +227,15 @@ func (f *File) list(p place) ([]*backup, error) {
 		}
 		for _, e := range names {
 			text, ok := strings.CutPrefix(e.Name.String(), before)
-			if !ok || len(text) < len(stamp) {
+			if !ok || len(text) < size {
 				continue
 			}
-			kind, ok := strings.CutPrefix(text[len(stamp):], behind)
-			text = text[:len(stamp)]
-			at, bad := time.Parse(stamp, text)
+			kind, ok := strings.CutPrefix(text[size:], behind)
+			text = text[:size]
+			at, bad := time.Parse(f.layout, text)
 			made, isPart := strings.CutSuffix(kind, partly)
 			known := kind == "" || made == packed || made == f.packed()
-			if !ok || bad != nil || at.Format(stamp) != text || at.Add(time.Millisecond).Year() > lastYear || !known {
+			if !ok || bad != nil || at.Format(f.layout) != text || at.Add(f.step).Year() > lastYear || !known {
 				continue
 			}
 			is, err := f.disk.Stat(p.dir, e.Name)
@@ -288,21 +306,39 @@ func (f *File) compress(p place, b *backup) (err error) {
 	})
 	to := &logFile{place: p, fd: -1}
 	to.base = part
-	if err := f.disk.Remove(p.dir, part); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	done, ok := f.mine(p, part)
+	if !ok {
+		return errTaken
+	}
+	err = f.disk.Remove(p.dir, part)
+	done()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	to.fd, err = f.disk.OpenFile(p.dir, part, os.O_WRONLY|os.O_CREATE|os.O_EXCL|sys.NoFollow, is.private())
+	if f.options.Shared && errors.Is(err, fs.ErrExist) {
+		return errTaken
+	}
 	if err != nil {
 		return err
 	}
+	closeTo := sync.OnceValue(func() error { return f.disk.Close(to.fd) })
+	defer closeTo()
+	if f.options.Shared {
+		if err := f.claimBackup(p, b, part, to.fd); err != nil {
+			return err
+		}
+	}
 	err = to.imitate(&is)
 	if err == nil {
-		err = f.pack(to, from)
+		err = f.pack(partFile{f.disk, to.fd}, from)
 	}
 	if err == nil {
 		err = f.disk.Sync(to.fd)
 	}
-	err = cmp.Or(err, f.disk.Close(to.fd))
+	if !f.options.Shared { // else the lock lasts to the end
+		err = cmp.Or(err, closeTo())
+	}
 	closeFrom() // Windows removes no open file
 	since := f.names.Losses(p.key)
 	if err == nil {
@@ -325,6 +361,14 @@ func (f *File) compress(p place, b *backup) (err error) {
 	return nil
 }
 
+// A partFile is the open file of a compression.
+type partFile struct {
+	disk disk
+	fd   int
+}
+
+func (p partFile) Write(b []byte) (n int, err error) { return writeAll(p.disk, p.fd, b) }
+
 // packChunk is the number of bytes compressed between two checks for a closed log.
 const packChunk = 64 << 10
 
@@ -333,7 +377,7 @@ const packChunk = 64 << 10
 //
 // Note: a thread of low priority (nice) is worse. While it does not run, each stop of the world and
 // each goroutine that needs a lock of the thread waits for it.
-func (f *File) pack(to *logFile, from int) (err error) {
+func (f *File) pack(to io.Writer, from int) (err error) {
 	z := io.WriteCloser(gzip.NewWriter(to))
 	if other := f.options.Compressor.New; other != nil {
 		if z, err = other(to); err != nil {

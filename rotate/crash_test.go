@@ -28,8 +28,9 @@ func TestLogKeepsThePromises(t *testing.T) {
 		renames     = "renames"
 		closesFirst = "closes first" // as on Windows
 		isMoved     = "is moved"     // by another program
+		isShared    = "is shared"    // with other processes
 	)
-	for _, way := range []string{renames, closesFirst, isMoved} {
+	for _, way := range []string{renames, closesFirst, isMoved, isShared} {
 		lacks := map[string]string{
 			crashsuite.Panics:   "it has no file of the caller's",
 			crashsuite.ToldOver: "a Write after it succeeds, and OnError has heard of it",
@@ -44,7 +45,7 @@ func TestLogKeepsThePromises(t *testing.T) {
 						d, first = readable(g), way == closesFirst
 						leaveHalfDone(g)
 					}
-					o := Options{Policy: g.Policy, MaxSize: 1500, Compress: way != closesFirst && g.Policy.Buffer >= holdfast.KiB, OnError: func(e *Error) {
+					o := Options{Policy: g.Policy, MaxSize: 1500, Shared: way == isShared, Compress: way != closesFirst && g.Policy.Buffer >= holdfast.KiB, OnError: func(e *Error) {
 						if e.Op == "write" || e.Op == "sync" { // else it is of no record
 							g.OnError(e)
 						}

@@ -56,3 +56,14 @@ type Stats struct {
 	CompressedBytes int64  `json:"compressed_bytes"`
 	CompressingSize int64  `json:"compressing_bytes"`
 }
+
+// Metrics implements [stats.Source].
+func (s Stats) Metrics() []stats.Metric {
+	return append(s.Counts.Metrics(),
+		stats.Metric{Name: "rotations", Unit: "{rotation}", Help: "Rotations of the log.", Value: float64(s.Rotations)},
+		stats.Metric{Name: "reopens", Unit: "{call}", Help: "How often the log was opened anew because another program had moved or removed it.", Value: float64(s.Reopens)},
+		stats.Metric{Name: "healed", Unit: "{line}", Help: "Torn lines that were ended.", Value: float64(s.Healed)},
+		stats.Metric{Name: "compressed", Unit: "{backup}", Help: "Backups that were compressed.", Value: float64(s.Compressed)},
+		stats.Metric{Name: "removed", Unit: "{backup}", Help: "Backups that were removed because of a limit.", Value: float64(s.Removed)},
+	)
+}

@@ -13,6 +13,7 @@ import (
 
 // startLocked opens a Writer on a file. past are the counts of the Writer before it.
 func (f *File) startLocked(l *logFile, past stats.Counts) {
+	l.count, l.slow = f.count, &f.slow
 	w, err := holdfast.New(l, f.options.Policy)
 	if err != nil {
 		panic(err) // Open validates the policy
@@ -37,7 +38,7 @@ func (f *File) exchangeLocked(next func(*logFile) (*logFile, error)) error {
 	c := f.current.Load()
 	l := c.file
 	whole := func() bool { return f.options.Records || f.isCutLocked(c) || !l.isInLine() }
-	if !c.final && l.fd >= 0 {
+	if !c.final && l.isOpen() {
 		err := c.Flush()
 		if err != nil && !isFinal(err) {
 			first := err
@@ -133,8 +134,21 @@ func (f *File) reopenLocked(old *logFile) (*logFile, error) {
 }
 
 // renameLocked makes the log's file a backup and opens a new one. The backup's name is durable
-// before a new file has the old name: otherwise a power cut could leave only the new file.
+// before a new file has the old name: otherwise a power cut could leave only the new file. A shared
+// log stays in its file if another process has rotated meanwhile.
 func (f *File) renameLocked(old *logFile) (*logFile, error) {
+	if f.options.Shared && old.fd >= 0 {
+		if err := old.lock(); err != nil {
+			return nil, err
+		}
+		defer old.unlock()
+		switch {
+		case old.isMoved():
+			return f.reopenLocked(old)
+		case old.followedSince(f.attended):
+			return old, nil
+		}
+	}
 	name, at, err := f.backupName(old)
 	if err != nil {
 		return nil, err
@@ -166,7 +180,7 @@ func (f *File) renameLocked(old *logFile) (*logFile, error) {
 	if err != nil {
 		// If this fails too, the path has no file: then the next try makes one.
 		if _, missing := f.disk.Stat(old.dir, old.base); errors.Is(missing, fs.ErrNotExist) {
-			err = errors.Join(err, f.disk.Rename(old.dir, name, old.base))
+			err = errors.Join(err, f.renameBack(old, name))
 		}
 		return nil, err
 	}
@@ -211,7 +225,7 @@ func parts(base sys.Name) (before, behind string) {
 
 // backupName returns an unused backup name, later than all existing ones.
 func (f *File) backupName(l *logFile) (name sys.Name, at time.Time, err error) {
-	if f.last.IsZero() { // the clock of an earlier process may have been ahead
+	if f.last.IsZero() || f.options.Shared { // the clock of another process may have been ahead
 		all, err := f.list(l.place)
 		if err != nil {
 			return "", at, err
@@ -219,11 +233,11 @@ func (f *File) backupName(l *logFile) (name sys.Name, at time.Time, err error) {
 		f.passLocked(all)
 	}
 	before, behind := parts(l.base)
-	for at = f.options.wall(clock()).Truncate(time.Millisecond); ; at = at.Add(time.Millisecond) {
+	for at = f.options.wall(clock()).Truncate(f.step); ; at = at.Add(f.step) {
 		if !at.After(f.last) {
-			at = f.last.Add(time.Millisecond)
+			at = f.last.Add(f.step)
 		}
-		free := before + at.Format(stamp) + behind
+		free := before + at.Format(f.layout) + behind
 		taken := false
 		for _, name := range []string{free, free + packed, free + f.packed()} {
 			switch _, err := f.disk.Stat(l.dir, sys.Name(name+"\x00")); {

@@ -91,22 +91,22 @@ func TestBackupsAreCompressedByAnother(t *testing.T) {
 	}
 }
 
-// A slow compressor takes a second for each piece that it is given.
-type slow struct{ io.Writer }
+// A lazy compressor takes a second for each piece that it is given.
+type lazy struct{ io.Writer }
 
-func (s slow) Write(p []byte) (int, error) {
+func (s lazy) Write(p []byte) (int, error) {
 	time.Sleep(time.Second)
 	return s.Writer.Write(p)
 }
 
-func (slow) Close() error { return nil }
+func (lazy) Close() error { return nil }
 
 // TestACompressionRestsForAsLongAsItWorks, so that it takes half of a CPU. Its progress is reported meanwhile.
 func TestACompressionRestsForAsLongAsItWorks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const name = "app-1999-12-31T00-00-00.000.log"
 		d := on(t, map[string][]byte{name: make([]byte, 10*packChunk)})
-		f := opened(t, d, Options{Compress: true, Compressor: Compressor{".x", func(w io.Writer) (io.WriteCloser, error) { return slow{w}, nil }}})
+		f := opened(t, d, Options{Compress: true, Compressor: Compressor{".x", func(w io.Writer) (io.WriteCloser, error) { return lazy{w}, nil }}})
 		began := time.Now()
 		for seconds := range 20 {
 			time.Sleep(time.Until(began.Add(time.Duration(seconds)*time.Second + 500*time.Millisecond)))

@@ -604,19 +604,23 @@ func TestOpenRefusesWhatItCannotKeep(t *testing.T) {
 	for _, suffix := range []string{"", ".", "zst", ".zstd", ".gz", ".p/", "..z", ".\x00"} {
 		check(path, Options{Compress: true, Compressor: Compressor{Suffix: suffix, New: none}}, "use a dot and one to three letters or digits, such as .zst")
 	}
-	check(filepath.Join(dir, "none", "app.log"), Options{}, "no such file or directory; make it first")
+	check(filepath.Join(dir, "none", "app.log"), Options{}, "no such file or directory")
 	check(dir, Options{}, "")
 	check(filepath.Join(dir, strings.Repeat("x", 230)), Options{}, "too long for those of its backups; use one of at most 222 bytes")
 }
 
 func FuzzTimeOfDay(f *testing.F) {
-	for _, text := range []string{"00:00", "23:59", "24:00", "9:30", "09:3", "-1:00", "+1:00", "09:30:00", ""} {
+	for _, text := range []string{"00:00", "23:59", "*:07", "*:7", "*:60", "**:00", "24:00", "9:30", "09:3", "-1:00", "+1:00", "09:30:00", ""} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		minutes, err := timeOfDay(text)
-		if again := fmt.Sprintf("%02d:%02d", minutes/60, minutes%60); err == nil && (again != text || minutes < 0 || minutes >= 24*60) {
-			t.Errorf("%q is %d, %s", text, minutes, again)
+		hour, minute, err := timeOfDay(text)
+		again := fmt.Sprintf("%02d:%02d", hour, minute)
+		if hour == eachHour {
+			again = fmt.Sprintf("*:%02d", minute)
+		}
+		if err == nil && (again != text || hour < eachHour || hour >= 24 || minute < 0 || minute >= 60) {
+			t.Errorf("%q is %d, %d", text, hour, minute)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package rotate
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +17,8 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/durable"
 	"github.com/holdfast-go/holdfast/internal/keyed"
+	"github.com/holdfast-go/holdfast/internal/records"
+	"github.com/holdfast-go/holdfast/internal/slow"
 	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
@@ -38,13 +41,18 @@ type place struct {
 }
 
 // findPlace opens the directory of a log's path.
-func findPlace(d disk, names *durable.NameSyncs, path string) (p place, err error) {
+func findPlace(d disk, names *durable.NameSyncs, path string, o *Options) (p place, err error) {
 	p = place{disk: d, names: names, path: path}
 	var to string
-	err = sys.Uninterrupted(func() (err error) {
+	resolve := func() (err error) {
 		to, err = d.Resolve(path)
 		return err
-	})
+	}
+	if err = sys.Uninterrupted(resolve); errors.Is(err, fs.ErrNotExist) && o.DirPerm != 0 {
+		if err = p.makeDir(filepath.Dir(path), o); err == nil {
+			err = sys.Uninterrupted(resolve)
+		}
+	}
 	if err == nil && sys.IsDescriptor(path) {
 		err = errors.New("it names a file that is open already, which can't be rotated; use a holdfast.Writer on it, or name a path")
 	}
@@ -55,20 +63,30 @@ func findPlace(d disk, names *durable.NameSyncs, path string) (p place, err erro
 	if p.base, err = sys.NewName(base); err != nil {
 		return p, fmt.Errorf("%s: %w; name a file", path, err)
 	}
-	if len(base) > longestName-longestSuffix {
-		return p, fmt.Errorf("the name %s is too long for those of its backups; use one of at most %d bytes", base, longestName-longestSuffix)
+	longest := longestName - longestSuffix
+	if o.TimeFormat != "" {
+		longest += len(stamp) - len(time.Time{}.Format(o.TimeFormat))
+	}
+	if len(base) > longest {
+		return p, fmt.Errorf("the name %s is too long for those of its backups; use one of at most %d bytes", base, longest)
 	}
 	p.in = directory
 	name, err := sys.NewName(directory)
 	if err != nil {
 		return p, err
 	}
-	err = sys.Uninterrupted(func() (err error) {
+	openDir := func() (err error) {
 		p.dir, err = d.OpenDir(name)
 		return err
-	})
+	}
+	err = sys.Uninterrupted(openDir)
+	if errors.Is(err, fs.ErrNotExist) && o.DirPerm != 0 {
+		if err = p.makeDir(directory, o); err == nil {
+			err = sys.Uninterrupted(openDir)
+		}
+	}
 	if err != nil {
-		return p, fmt.Errorf("the directory %s: %w; make it first, readable and writable", directory, err)
+		return p, fmt.Errorf("the directory %s: %w; make it first, readable and writable, or set DirPerm", directory, err)
 	}
 	is, err := d.StatFD(p.dir)
 	if err != nil {
@@ -77,6 +95,52 @@ func findPlace(d disk, names *durable.NameSyncs, path string) (p place, err erro
 	}
 	p.key = keyed.Key{Device: is.Device, Inode: is.Inode}
 	return p, nil
+}
+
+// makeDir makes a directory, and those above it that are missing. Their names are durable if the
+// policy syncs.
+func (p *place) makeDir(path string, o *Options) error {
+	above := filepath.Dir(path)
+	name, err := sys.NewName(path)
+	if err != nil {
+		return err
+	}
+	mkdir := func() error { return p.disk.Mkdir(name, uint32(o.DirPerm)) }
+	err = sys.Uninterrupted(mkdir)
+	if errors.Is(err, fs.ErrNotExist) && above != path {
+		if err = p.makeDir(above, o); err == nil {
+			err = sys.Uninterrupted(mkdir)
+		}
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) { // another program may make it just now
+		return err
+	}
+	if o.Policy.Sync.Mode == holdfast.SyncNever {
+		return nil
+	}
+	return p.syncPath(above)
+}
+
+// syncPath makes the names in a directory durable.
+func (p *place) syncPath(path string) error {
+	name, err := sys.NewName(path)
+	if err != nil {
+		return err
+	}
+	fd := 0
+	err = sys.Uninterrupted(func() (err error) {
+		fd, err = p.disk.OpenDir(name)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	defer p.disk.Close(fd) // nothing was written to it
+	is, err := p.disk.StatFD(fd)
+	if err != nil {
+		return err
+	}
+	return p.names.Directory(keyed.Key{Device: is.Device, Inode: is.Inode}, func() error { return p.disk.Sync(fd) })
 }
 
 // of returns the path of a file in the directory.
@@ -108,9 +172,14 @@ func (p *place) syncDir(since int) error {
 // A logFile is one file of the log, the File of a Writer.
 type logFile struct {
 	place
-	inode keyed.Key // its identity
-	like  access    // the access that its successor gets
-	fd    int       // -1: it was closed and could not be opened again
+	options *Options
+	count   func(change func(*Stats)) // File.count
+	slow    *slow.Watch[holdfast.SlowSync]
+
+	// In a shared log the next three change with syncing and mu held: see follow.
+	inode atomic.Pointer[keyed.Key] // its identity
+	like  access                    // the access that its successor gets
+	fd    int                       // -1: it was closed and could not be opened again
 
 	// turn is the offset of its Writer at which a Write must take the lock: where the file is full,
 	// or -1 for at once.
@@ -134,6 +203,10 @@ type logFile struct {
 	// a Writer's memory, and are written before all others: the Writer loses nothing.
 	keep bool
 	rest []byte
+
+	grown    int64     // bytes that other processes have added, and not in File.current.base yet
+	own      int64     // the size behind the last own write; -1: none yet
+	followed time.Time // when it last followed another process; zero: never
 	// header is the number of bytes of rest that are a new file's header. They are written with the
 	// first record, and do not count for the file's size before.
 	header int
@@ -145,11 +218,12 @@ const lookEvery = time.Second
 // openFile opens the log's file, or makes one that is like another. It
 // ends a torn line, and prepares the header of an empty file.
 func openFile(d disk, names *durable.NameSyncs, path string, perm uint32, like *access, o *Options) (*logFile, error) {
-	p, err := findPlace(d, names, path)
+	p, err := findPlace(d, names, path, o)
 	if err != nil {
 		return nil, err
 	}
-	l := &logFile{place: p, fd: -1, since: names.Losses(p.key), dirUnsynced: true, looked: time.Now()}
+	l := &logFile{place: p, fd: -1, since: names.Losses(p.key), options: o, count: func(func(*Stats)) {}, own: -1, dirUnsynced: true, looked: time.Now()}
+	l.inode.Store(new(keyed.Key))
 	if _, err := d.Stat(p.dir, p.base); like == nil && o.Policy.Sync.Mode != holdfast.SyncNever && errors.Is(err, fs.ErrNotExist) {
 		// A process may have been killed behind the rename of its rotation: then a new file would take the only durable name
 		// of the last backup. If the sync fails, the one of the new name tells.
@@ -159,12 +233,27 @@ func openFile(d disk, names *durable.NameSyncs, path string, perm uint32, like *
 		return nil, errors.Join(err, l.discard())
 	}
 	switch {
+	case o.Shared: // each write looks at the end
 	case l.at == 0:
 		l.rest, l.header = slices.Clone(o.Header), len(o.Header)
 	case !o.Records && l.isTorn():
 		l.healed, l.rest = true, []byte{'\n'}
 	}
 	return l, nil
+}
+
+// prepare gives the log's first file what Options ask of a file that exists.
+func (l *logFile) prepare() (err error) {
+	if l.options.Shared {
+		if err := l.lock(); err != nil {
+			return err
+		}
+		defer l.unlock()
+	}
+	if l.options.SetPerm {
+		err = sys.Uninterrupted(func() error { return l.disk.Chmod(l.fd, uint32(l.options.Perm)) })
+	}
+	return err
 }
 
 const openFlags = os.O_WRONLY | os.O_CREATE | os.O_APPEND | sys.NoFollow
@@ -204,7 +293,8 @@ func (l *logFile) open(perm uint32, like *access) error {
 		}
 		return err
 	}
-	l.inode, l.at, l.had, l.like = keyed.Key{Device: is.Device, Inode: is.Inode}, is.Size, is.Size > 0, is
+	l.inode.Store(&keyed.Key{Device: is.Device, Inode: is.Inode})
+	l.at, l.had, l.like = is.Size, is.Size > 0, is
 	return nil
 }
 
@@ -228,14 +318,28 @@ func (l *logFile) isTorn() bool {
 func (l *logFile) Write(p []byte) (n int, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if now := time.Now(); now.Sub(l.looked) >= lookEvery {
+	if now := time.Now(); !l.options.Shared && now.Sub(l.looked) >= lookEvery {
 		l.looked = now
 		if l.isMoved() {
 			l.turn.Store(-1)
 		}
 	}
-	if err = l.drainLocked(); err == nil {
-		n, err = l.putLocked(p)
+	err = l.enterLocked()
+	for err == errFollow {
+		l.mu.Unlock()
+		l.syncing.Lock()
+		err = l.follow()
+		l.syncing.Unlock()
+		l.mu.Lock()
+		if err == nil {
+			err = l.enterLocked()
+		}
+	}
+	if err == nil {
+		if err = l.restLocked(); err == nil {
+			n, err = l.putLocked(p)
+		}
+		l.leaveLocked()
 	}
 	if kept := err != nil && l.keep; n > 0 || kept && len(p) > 0 {
 		end := n
@@ -255,9 +359,6 @@ func (l *logFile) Write(p []byte) (n int, err error) {
 // putLocked writes p. After a partial write it cuts the part off: a refused record must not leave a
 // torn line.
 func (l *logFile) putLocked(p []byte) (n int, err error) {
-	if l.fd < 0 {
-		return 0, errNotOpen
-	}
 	before := l.at
 	n, err = writeAll(l.disk, l.fd, p)
 	l.at += int64(n)
@@ -292,8 +393,8 @@ func writeAll(d disk, fd int, p []byte) (n int, err error) {
 	return n, nil
 }
 
-// drainLocked writes the bytes that an earlier Writer could not write.
-func (l *logFile) drainLocked() error {
+// restLocked writes the bytes that an earlier Writer could not write.
+func (l *logFile) restLocked() error {
 	if len(l.rest) == 0 {
 		return nil
 	}
@@ -302,14 +403,32 @@ func (l *logFile) drainLocked() error {
 	return err
 }
 
-// drain is drainLocked if rest holds accepted bytes.
+// drain is restLocked if rest holds accepted bytes. The caller holds syncing, or has the file for
+// itself.
 func (l *logFile) drain() error {
 	if !l.refused.Load() {
 		return nil
 	}
+	err := l.drainOnce()
+	for err == errFollow {
+		if err = l.follow(); err == nil {
+			err = l.drainOnce()
+		}
+	}
+	return err
+}
+
+func (l *logFile) drainOnce() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.drainLocked()
+	if len(l.rest) == 0 {
+		return nil
+	}
+	if err := l.enterLocked(); err != nil {
+		return err
+	}
+	defer l.leaveLocked()
+	return l.restLocked()
 }
 
 // A notSynced is the error of a sync that was not made: the disk refuses the kept bytes, or the
@@ -331,6 +450,7 @@ func (l *logFile) Sync() error {
 	if l.fd < 0 {
 		return notSynced{errNotOpen}
 	}
+	defer l.slow.Begin(holdfast.SlowSync{Path: l.path, Since: time.Now()})()
 	if err := l.disk.Datasync(l.fd); err != nil {
 		if l.dirUnsynced { // without a journal the name may be lost too
 			l.names.Fail(l.key)
@@ -356,7 +476,7 @@ func (l *logFile) Sync() error {
 		l.since = failed
 	} else {
 		l.turn.Store(-1)
-		if l.isRemoved() {
+		if l.isRemoved() && !l.options.Shared { // else another process may have compressed it
 			return holdfast.ErrUnlinked
 		}
 	}
@@ -372,7 +492,7 @@ func (l *logFile) isSpoilt() bool {
 // isMoved reports whether the log's path now leads to another file or to none.
 func (l *logFile) isMoved() bool {
 	is, err := l.disk.StatPath(sys.Name(l.path + "\x00"))
-	return errors.Is(err, fs.ErrNotExist) || err == nil && keyed.Key{Device: is.Device, Inode: is.Inode} != l.inode
+	return errors.Is(err, fs.ErrNotExist) || err == nil && keyed.Key{Device: is.Device, Inode: is.Inode} != *l.inode.Load()
 }
 
 // isRemoved reports whether the file has no name any more. Of one that is not open that is not known.
@@ -384,8 +504,8 @@ func (l *logFile) isRemoved() bool {
 	return err == nil && is.Links == 0
 }
 
-// truncated returns the number of bytes that another program has cut off since the last call. It
-// records the file's access for the next file.
+// truncated returns the number of bytes that another program has cut off since the last call, less
+// those that it has added to a shared log. It records the file's access for the next file.
 func (l *logFile) truncated() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -396,9 +516,24 @@ func (l *logFile) truncated() int64 {
 	if err != nil {
 		return 0
 	}
-	cut := l.at - is.Size
-	l.like, l.at = is, is.Size
+	cut := l.at - is.Size - l.grown
+	l.like, l.at, l.grown = is, is.Size, 0
 	return cut
+}
+
+// RecordEnd implements [records.Ender].
+func (l *logFile) RecordEnd(p records.Bytes) int {
+	if l.options.Records {
+		return len(p)
+	}
+	return bytes.LastIndexByte(p, '\n') + 1
+}
+
+// isOpen reports whether the file is open.
+func (l *logFile) isOpen() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.fd >= 0
 }
 
 func (l *logFile) isInLine() bool {

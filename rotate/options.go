@@ -1,6 +1,7 @@
 package rotate
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -25,11 +26,11 @@ type Options struct {
 	// line that goes on for 1 MiB or 1 min after the rotation was due is divided.
 	Records bool
 
-	// RotationInterval rotates at multiples of the interval since 1970 (UTC, see LocalTime), at least 1s: 1h is
-	// each full hour. RotateAt rotates at times of day, such as "00:00", in [time.Local]. A time
-	// that the clock skips when it is set forward comes later that day by the same amount, and a
-	// time that comes twice counts once. A time that passed while no process had the log open
-	// counts at Open. An empty file is not rotated.
+	// RotationInterval rotates at multiples of the interval since 1970 (UTC, see LocalTime), at least
+	// 1s: 1h is each full hour. RotateAt rotates at times of day, such as "00:00", in [time.Local];
+	// "*:15" is each hour at 15 minutes. A time of day that the clock skips when it is set forward
+	// comes later that day by the same amount, and one that comes twice counts once. A time that passed
+	// while no process had the log open counts at Open. An empty file is not rotated.
 	RotationInterval time.Duration
 	RotateAt         []string
 
@@ -72,10 +73,30 @@ type Options struct {
 	// Close may call it: it must not call Close.
 	Keep func(backup string) bool
 
-	// Perm is the permissions of the first file, before umask; 0 is 0666. A new file gets the
-	// permissions and the access control list of the file before it, and its owner and group if the
-	// system permits it. No user may use the new file who could not use the one before.
-	Perm fs.FileMode
+	// Shared says that other processes have the log open too, each with Shared and the same limits,
+	// on a local file system (not NFS). Each write locks the file (flock), and is of whole records as
+	// far as one fits into the Policy's Buffer: so give it a buffer, or write each record by one Write.
+	// One process rotates, and the others go on in the new file with their next record; Rotated and
+	// Compressed are called in the process that did it. Records of one process keep their order. A
+	// process that is stopped (SIGSTOP) during a write stops the others' writes. Removing the file
+	// is not noticed at a sync. Open refuses Shared where files have no such locks, as on Windows.
+	Shared bool
+
+	// TimeFormat is the layout of the times in backups' names, as in package time; "" is
+	// "2006-01-02T15-04-05.000". It must give the second at least, and names of one length that can be
+	// read back. Backups with another layout are left alone.
+	TimeFormat string
+
+	// Perm is the permissions of the first file, before umask; 0 is 0666. With SetPerm, Open gives
+	// them to a file that exists, too, and without umask. A new file gets the permissions and the access
+	// control list of the file before it, and its owner and group if the system permits it. No user may
+	// use the new file who could not use the one before.
+	Perm    fs.FileMode
+	SetPerm bool
+
+	// DirPerm has Open make the directories that are missing, with these permissions before umask. 0
+	// makes none.
+	DirPerm fs.FileMode
 
 	// Policy is the policy of the log's Writer. The zero Policy hands each record to the kernel.
 	Policy holdfast.Policy
@@ -84,6 +105,11 @@ type Options struct {
 	// without a lock. So it may log, to this log too, and call Close, which does not wait for it.
 	// Failed writes in a row are one failure.
 	OnError func(*Error)
+
+	// OnSlowSync is called while a sync of the log's file runs for longer than SlowSync, once for each,
+	// as OnError is. 0 calls it never.
+	SlowSync   time.Duration
+	OnSlowSync func(holdfast.SlowSync)
 }
 
 // A Compressor defines a compression format of backups. New returns a writer that compresses to w;
@@ -123,6 +149,7 @@ func (o Options) validate() error {
 		{"MaxBackups", o.MaxBackups < 0, o.MaxBackups},
 		{"MaxAge", o.MaxAge < 0, o.MaxAge},
 		{"MaxTotal", o.MaxTotal < 0, int64(o.MaxTotal)},
+		{"SlowSync", o.SlowSync < 0, o.SlowSync},
 	} {
 		if x.negative {
 			return fmt.Errorf("%s %v is negative; 0 sets no limit", x.name, x.value)
@@ -132,12 +159,17 @@ func (o Options) validate() error {
 		return fmt.Errorf("RotationInterval %v is below 1s; use a longer one, or MaxSize", o.RotationInterval)
 	}
 	for _, text := range o.RotateAt {
-		if _, err := timeOfDay(text); err != nil {
+		if _, _, err := timeOfDay(text); err != nil {
 			return err
 		}
 	}
-	if o.Perm&^fs.ModePerm != 0 {
-		return fmt.Errorf("option Perm %v holds more than permissions; use a value like 0o640", o.Perm)
+	for name, perm := range map[string]fs.FileMode{"Perm": o.Perm, "DirPerm": o.DirPerm} {
+		if perm&^fs.ModePerm != 0 {
+			return fmt.Errorf("option %s %v holds more than permissions; use a value like 0o750", name, perm)
+		}
+	}
+	if o.SetPerm && o.Perm == 0 {
+		return errors.New("option SetPerm is set and Perm is not; give the permissions, such as 0o640")
 	}
 	if err := o.Compressor.validate(o.Compress); err != nil {
 		return err
@@ -148,15 +180,67 @@ func (o Options) validate() error {
 // limits reports whether backups are to be removed.
 func (o *Options) limits() bool { return o.MaxBackups > 0 || o.MaxAge > 0 || o.MaxTotal > 0 }
 
-// timeOfDay parses a time such as 09:30 to minutes since midnight.
-func timeOfDay(text string) (minutes int, err error) {
-	hour, minute, ok := strings.Cut(text, ":")
-	h, badHour := strconv.ParseUint(hour, 10, 8)
-	m, badMinute := strconv.ParseUint(minute, 10, 8)
-	if !ok || len(hour) != 2 || len(minute) != 2 || badHour != nil || badMinute != nil || h > 23 || m > 59 {
-		return 0, fmt.Errorf("RotateAt %q is no time of the day; write it like 00:00 or 23:30", text)
+// nextMinute returns the next time at which the local clock shows a minute. It looks at each,
+// because the clock may be set by half an hour before.
+func nextMinute(after time.Time, minute int) time.Time {
+	l := after.Local()
+	for at := l.Add(-time.Duration(l.Second())*time.Second - time.Duration(l.Nanosecond())); ; at = at.Add(time.Minute) {
+		if at.After(after) && at.Minute() == minute {
+			return at
+		}
 	}
-	return int(h)*60 + int(m), nil
+}
+
+// eachHour is the hour of a time such as *:30.
+const eachHour = -1
+
+// timeOfDay parses a time such as 09:30 or *:30.
+func timeOfDay(text string) (hour, minute int, err error) {
+	left, right, ok := strings.Cut(text, ":")
+	h, badHour := strconv.ParseUint(left, 10, 8)
+	m, badMinute := strconv.ParseUint(right, 10, 8)
+	each := left == "*"
+	if !ok || !each && (len(left) != 2 || badHour != nil || h > 23) || len(right) != 2 || badMinute != nil || m > 59 {
+		return 0, 0, fmt.Errorf("RotateAt %q is no time of the day; write it like 00:00 or 23:30, or *:30 for each hour", text)
+	}
+	if each {
+		return eachHour, int(m), nil
+	}
+	return int(h), int(m), nil
+}
+
+// layout returns the layout of the times in backups' names.
+func (o *Options) layout() string { return cmp.Or(o.TimeFormat, stamp) }
+
+// timeStep returns the shortest time between two backups with different names, or an error if
+// TimeFormat is no layout of backups' names.
+func (o *Options) timeStep() (step time.Duration, err error) {
+	layout := o.layout()
+	bad := func(why string) error {
+		return fmt.Errorf("option TimeFormat %q %s; use a layout such as %q", o.TimeFormat, why, stamp)
+	}
+	if strings.ContainsAny(layout, "/\\\x00") {
+		return 0, bad("is no part of a file's name")
+	}
+	for _, at := range []time.Time{
+		time.Date(2006, 1, 2, 3, 4, 5, 123e6, time.UTC), time.Date(2026, 11, 28, 23, 59, 59, 999e6, time.UTC),
+		time.Date(1999, 9, 29, 12, 30, 0, 0, time.UTC), time.Date(2026, 5, 6, 0, 0, 1, 7e6, time.UTC),
+	} {
+		text := at.Format(layout)
+		if len(text) != len(time.Time{}.Format(layout)) {
+			return 0, bad("has times of different lengths")
+		}
+		for _, s := range []time.Duration{time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond, time.Second, 0} {
+			if s == 0 {
+				return 0, bad("does not give the time to the second")
+			}
+			if back, err := time.Parse(layout, text); err == nil && back.Equal(at.Truncate(s)) {
+				step = max(step, s)
+				break
+			}
+		}
+	}
+	return step, nil
 }
 
 // wall returns the time that names have: what a clock in UTC, or the local clock, shows, as a time
@@ -191,12 +275,16 @@ func (o Options) due(after time.Time) (first time.Time) {
 	}
 	year, month, day := after.Local().Date()
 	for _, text := range o.RotateAt {
-		minutes, _ := timeOfDay(text) // Open has checked it
-		for days := range 3 {         // a day may lack a time of day, when the clock is set forward
-			at := time.Date(year, month, day+days, 0, minutes, 0, 0, time.Local)
+		hour, minute, _ := timeOfDay(text) // Open has checked it
+		if hour == eachHour {
+			earlier(nextMinute(after, minute))
+			continue
+		}
+		for days := range 3 { // a day may lack a time of day, when the clock is set forward
+			at := time.Date(year, month, day+days, hour, minute, 0, 0, time.Local)
 			_, east := at.Zone()
 			// Date may return a missing time too early: 23:00 of the day before for 00:00.
-			if late := time.Date(year, month, day+days, 0, minutes, -east, 0, time.UTC).Local(); late.After(at) {
+			if late := time.Date(year, month, day+days, hour, minute, -east, 0, time.UTC).Local(); late.After(at) {
 				at = late
 			}
 			earlier(at)

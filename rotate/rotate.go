@@ -11,7 +11,8 @@
 // has a table for users of lumberjack and timberjack.
 //
 // Backups are in the log's directory. A backup of app.log is app-2006-01-02T15-04-05.000.log, with
-// the time of its rotation in UTC (see [Options.LocalTime]), and .gz at the end when it is compressed.
+// the time of its rotation in UTC (see [Options.LocalTime] and [Options.TimeFormat]), and .gz at the
+// end when it is compressed.
 package rotate
 
 import (
@@ -28,6 +29,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/durable"
 	"github.com/holdfast-go/holdfast/internal/errorqueue"
+	"github.com/holdfast-go/holdfast/internal/slow"
 	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/internal/vfs"
 	"github.com/holdfast-go/holdfast/stats"
@@ -42,7 +44,8 @@ import (
 //
 // Another program may move, remove or truncate the file. A log in use notices a move or a removal
 // at the next sync, or within a second. It then begins a new file at its path. Records accepted
-// before are in the old file. Another process must not rotate the log.
+// before are in the old file. Another process must not have the log open, unless both have it with
+// [Options.Shared].
 //
 // A File must be closed. No goroutine and no descriptor is left after Close.
 type File struct {
@@ -50,8 +53,10 @@ type File struct {
 	names       *durable.NameSyncs
 	path        string
 	options     Options
-	enqueue     int  // the longest record that Write passes to Enqueue; -1: none
-	closesFirst bool // Windows can't rename an open file
+	enqueue     int           // the longest record that Write passes to Enqueue; -1: none
+	closesFirst bool          // Windows can't rename an open file
+	layout      string        // of the times in backups' names
+	step        time.Duration // between two of them
 
 	current atomic.Pointer[current] // replaced under mu
 
@@ -62,6 +67,7 @@ type File struct {
 	reported *holdfast.WriteError        // the last one noted
 	wanted   bool                        // Rotate was called, and the rotation has not succeeded yet
 	due      time.Time                   // the next rotation by time; zero: never
+	attended time.Time                   // the time of the last attendLocked
 	pause    time.Duration               // the wait after the last failed exchange
 	retryAt  time.Time                   // the time of the next try
 	cutAt    time.Time                   // when the line that a rotation waits for is divided; zero: it waits for none
@@ -87,6 +93,7 @@ type File struct {
 	troubles map[string]*Error // by Op, the failures that still hold
 	hooks    errorqueue.Queue[func() error]
 	failures errorqueue.Queue[*Error]
+	slow     slow.Watch[holdfast.SlowSync]
 }
 
 // A current is the Writer that accepts records, and its file.
@@ -99,7 +106,7 @@ type current struct {
 
 // Open opens the log at path for appending, or creates it. It refuses invalid options before it
 // touches the file. A last line that a crash has torn is ended with a line feed before the next
-// record. Open does not create directories: a path that is not there or not permitted is a
+// record. Open makes no directories without DirPerm. A path that is not there or not permitted is a
 // *fs.PathError.
 func Open(path string, options Options) (*File, error) {
 	return open(sys.Disk{}, path, options, runtime.GOOS == "windows")
@@ -113,15 +120,19 @@ func open(d disk, path string, o Options, closesFirst bool) (*File, error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("holdfast: %w", err)
 	}
+	step, err := o.timeStep()
+	if err != nil {
+		return nil, fmt.Errorf("holdfast: %w", err)
+	}
 	if path == "" {
 		return nil, errors.New("holdfast: the log has no path; name a file")
 	}
-	path, err := sys.Absolute(path)
-	if err != nil {
+	if path, err = sys.Absolute(path); err != nil {
 		return nil, fmt.Errorf("holdfast: working directory: %w", err)
 	}
-	f := &File{disk: d, names: durable.NameSyncsOf(d), path: path, options: o, opened: time.Now(), enqueue: -1, closesFirst: closesFirst, stop: make(chan struct{}), troubles: map[string]*Error{}}
+	f := &File{disk: d, names: durable.NameSyncsOf(d), path: path, options: o, opened: time.Now(), enqueue: -1, closesFirst: closesFirst, layout: o.layout(), step: step, stop: make(chan struct{}), troubles: map[string]*Error{}}
 	f.failures.To(o.OnError)
+	f.slow.To(o.SlowSync, o.OnSlowSync)
 	f.hooks.To(f.hook)
 	if !o.Policy.Sync.Waits() {
 		f.enqueue = int(o.Policy.Buffer)
@@ -130,12 +141,15 @@ func open(d disk, path string, o Options, closesFirst bool) (*File, error) {
 	if perm == 0 {
 		perm = 0o666
 	}
-	l, err := openFile(d, f.names, path, perm, nil, &o)
+	l, err := openFile(d, f.names, path, perm, nil, &f.options)
 	if refused := sys.PathError("open", path, err); refused != nil {
 		return nil, refused
 	}
 	if err != nil {
 		return nil, fmt.Errorf("holdfast: open %s: %w", path, err)
+	}
+	if err := l.prepare(); err != nil {
+		return nil, errors.Join(fmt.Errorf("holdfast: open %s: %w", path, err), l.discard())
 	}
 	now := clock().Round(0)
 	f.due = o.due(now)
@@ -465,12 +479,16 @@ func (f *File) attendLocked() (err error) {
 	full := f.options.MaxSize > 0 && size >= int64(f.options.MaxSize)
 	wall := clock().Round(0) // without the monotonic clock
 	passed := f.passedLocked(wall)
+	if passed && c.file.followedSince(f.due) {
+		f.due, passed = f.options.due(wall), false
+	}
+	f.attended = wall
 	waits := now.Before(f.retryAt)
 
 	var op string
 	next := func(l *logFile) (*logFile, error) { return l, nil }
 	switch {
-	case c.file.fd < 0 || c.file.isMoved():
+	case !c.file.isOpen() || c.file.isMoved():
 		op = "reopen"
 	case c.final || c.file.isSpoilt() || full || (f.wanted || passed) && size > 0:
 		op = "rotate"

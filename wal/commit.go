@@ -255,6 +255,7 @@ func (l *Log) startWriteback(s *segment, end int64) {
 // (false, nil) the system has no such call, or the disk is full.
 func (l *Log) writeDurably(w durableWriter, s *segment, frames []byte) (did bool, err error) {
 	start, at := time.Now(), s.end
+	defer l.watchSync()()
 	for len(frames) > 0 {
 		n, err := w.WriteAtDurably(s.fd, frames, at)
 		if errors.Is(err, errors.ErrUnsupported) && at == s.end {

@@ -112,3 +112,40 @@ func TestAFinalFailureIsHeardAfterOneThatIsTriedAgain(t *testing.T) {
 		}
 	})
 }
+
+// TestASlowSyncIsHeardOfWhileItRuns, and the counts have the log's indices.
+func TestASlowSyncIsHeardOfWhileItRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDisk(t, nil)
+		var l *Log
+		var heard []uint64
+		l, _, err := open(d, "/log", Options{Policy: holdfast.Durable(), SlowSync: time.Second, OnSlowSync: func(s holdfast.SlowSync) {
+			if heard = append(heard, l.Durable()); s.Path != "/log" || time.Since(s.Since) != time.Second {
+				t.Errorf("heard of %v after %v", s, time.Since(s.Since))
+			}
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.noDsync = true // its writes and syncs are two calls
+		for range 2 {
+			if last, err := l.Append([]byte("record")); err != nil || l.Wait(t.Context(), last) != nil {
+				t.Fatal(err)
+			}
+		}
+		d.Add(fault.DiskFault{Op: fault.DiskDatasync, Delay: time.Minute, Times: 1, Take: fault.All})
+		if last, err := l.Append([]byte("record")); err != nil || l.Wait(t.Context(), last) != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if !slices.Equal(heard, []uint64{2}) {
+			t.Errorf("heard of it when %v were durable, want once, at 2", heard)
+		}
+		if s := l.Stats(); s.First != 1 || s.Last != 3 || s.Durable != 3 || s.Syncs < 3 {
+			t.Errorf("%+v", s)
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
@@ -555,4 +556,12 @@ func (l *Log) writeAt(fd int, p []byte, at int64) error {
 
 // syncFile is fdatasync(2). It does not repeat a sync that a signal interrupted: the kernel reports
 // an error once, and a second sync would report success.
-func (l *Log) syncFile(fd int) error { return l.disk.Datasync(fd) }
+func (l *Log) syncFile(fd int) error {
+	defer l.watchSync()()
+	return l.disk.Datasync(fd)
+}
+
+// watchSync begins the watch for Options.OnSlowSync. The caller calls its result when the sync ends.
+func (l *Log) watchSync() (end func()) {
+	return l.slow.Begin(holdfast.SlowSync{Path: l.dir.path, Since: time.Now()})
+}

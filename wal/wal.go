@@ -31,6 +31,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/errorqueue"
 	"github.com/holdfast-go/holdfast/internal/keyed"
 	"github.com/holdfast-go/holdfast/internal/oldest"
+	"github.com/holdfast-go/holdfast/internal/slow"
 	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/internal/vfs"
 	"github.com/holdfast-go/holdfast/stats"
@@ -65,6 +66,11 @@ type Options struct {
 	// in a row are one failure. A goroutine of its own makes the calls, one at a time and without a
 	// lock: OnError may call any method of the Log, and Close does not wait for it.
 	OnError func(*Error)
+
+	// OnSlowSync is called while a sync of a segment runs for longer than SlowSync, once for each, as
+	// OnError is. 0 calls it never.
+	SlowSync   time.Duration
+	OnSlowSync func(holdfast.SlowSync)
 }
 
 const (
@@ -162,6 +168,7 @@ type Log struct {
 	unreported error  // a failure in the background that no call has returned
 	failing    *Error // the last failure, until a write or a sync succeeds
 	failures   errorqueue.Queue[*Error]
+	slow       slow.Watch[holdfast.SlowSync]
 	age        oldest.Clock  // by indices
 	zeros      time.Duration // the shortest time that a segment of zeros took: see roomAloneLocked
 	counts     stats.Counts
@@ -251,6 +258,7 @@ func open(d disk, dir string, o Options) (*Log, Recovery, error) {
 		l.release()
 		return nil, Recovery{}, err
 	}
+	l.slow.To(o.SlowSync, o.OnSlowSync)
 	l.failures.To(o.OnError) // Open itself returns earlier failures
 	return l, found, nil
 }
@@ -285,21 +293,6 @@ func (l *Log) Err() error {
 		return l.failing
 	}
 	return l.final
-}
-
-// Stats returns the counts since Open, and the bytes at risk now, which include the frames around
-// records. A write that is durable at once counts as a flush and as a sync. Stats may be called at
-// any time and waits for nothing.
-func (l *Log) Stats() stats.Counts {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	s := l.counts
-	s.NotFlushed = l.waitsLocked()
-	s.NotDurable = s.NotFlushed + l.unsynced
-	if s.NotDurable > 0 && !l.sealed {
-		s.Oldest = time.Since(l.age.Oldest())
-	}
-	return s
 }
 
 // waitsLocked returns the number of bytes that only memory holds.

@@ -5,12 +5,18 @@
 // It differs from lumberjack in four points: a record longer than MaxSize is not refused; the record
 // that reaches MaxSize is the last of its file, and does not begin the next one; an empty file is not
 // rotated; a torn last line is ended first. The limits hold when Close has returned.
+//
+// The fields of github.com/DeRuina/timberjack are here too, but for AppendTimeAfterExt. Backups have
+// no reason in their names, so RotateWithReason is not here either.
 package lumberjack
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -34,10 +40,19 @@ type Logger struct {
 	// Compress compresses backups with gzip.
 	Compress bool `json:"compress" yaml:"compress"`
 
-	// RotationInterval and RotateAt rotate by time, as in [rotate.Options].
+	// The fields of timberjack. RotationInterval and RotateAt rotate by time, and BackupTimeFormat is
+	// the TimeFormat, as in [rotate.Options]; RotateAtMinutes are minutes of each hour. Compression is
+	// "", none, gzip, or zstd, which needs the Compressor. FileMode is the permissions of a new
+	// file before umask; 0 is 0600.
 	RotationInterval time.Duration `json:"rotationinterval" yaml:"rotationinterval"`
-	RotateAt         []string      `json:"rotateat" yaml:"rotateat"`
+	RotateAt         []string      `json:"rotateAt" yaml:"rotateAt"`
+	RotateAtMinutes  []int         `json:"rotateAtMinutes" yaml:"rotateAtMinutes"`
+	BackupTimeFormat string        `json:"backuptimeformat" yaml:"backuptimeformat"`
+	Compression      string        `json:"compression,omitempty" yaml:"compression,omitempty"`
+	FileMode         os.FileMode   `json:"filemode" yaml:"filemode"`
 
+	// Compressor is another format than gzip, such as adapters/zstd.
+	Compressor rotate.Compressor `json:"-" yaml:"-"`
 	// Policy says what a crash may take. The zero Policy hands each record to the kernel, as
 	// lumberjack does.
 	Policy holdfast.Policy `json:"policy" yaml:"policy"`
@@ -104,33 +119,55 @@ func (l *Logger) open() error {
 	if l.log != nil {
 		return nil
 	}
-	for _, x := range []struct {
-		name  string
-		value int
-	}{{"MaxSize", l.MaxSize}, {"MaxAge", l.MaxAge}} { // rotate refuses the others
-		if x.value < 0 {
-			return fmt.Errorf("lumberjack: %s %d is negative; use 0 for the default", x.name, x.value)
-		}
+	o, err := l.options()
+	if err != nil {
+		return err
 	}
-	path, size := l.Filename, l.MaxSize
+	path := l.Filename
 	if path == "" {
 		path = filepath.Join(os.TempDir(), filepath.Base(os.Args[0])+"-lumberjack.log")
 	}
-	if size == 0 {
-		size = 100
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fmt.Errorf("lumberjack: the log's directory: %w", err)
-	}
-	f, err := rotate.Open(path, rotate.Options{
-		MaxSize: holdfast.Size(size) * holdfast.MiB, MaxAge: time.Duration(l.MaxAge) * 24 * time.Hour, MaxBackups: l.MaxBackups,
-		LocalTime: l.LocalTime, Compress: l.Compress, Perm: 0o600,
-		RotationInterval: l.RotationInterval, RotateAt: l.RotateAt,
-		Policy: l.Policy, OnError: l.OnError,
-	})
+	f, err := rotate.Open(path, o)
 	if err != nil {
 		return err
 	}
 	l.log = f
 	return nil
+}
+
+// options returns the log's options, or an error that names the field.
+func (l *Logger) options() (o rotate.Options, err error) {
+	o = rotate.Options{
+		MaxSize: holdfast.Size(cmp.Or(l.MaxSize, 100)) * holdfast.MiB, MaxAge: time.Duration(l.MaxAge) * 24 * time.Hour, MaxBackups: l.MaxBackups,
+		LocalTime: l.LocalTime, TimeFormat: l.BackupTimeFormat, RotationInterval: l.RotationInterval, RotateAt: slices.Clone(l.RotateAt),
+		Compress: l.Compress, Compressor: l.Compressor,
+		Perm: cmp.Or(l.FileMode, 0o600), DirPerm: 0o755,
+		Policy: l.Policy, OnError: l.OnError,
+	}
+	for name, value := range map[string]int{"MaxSize": l.MaxSize, "MaxAge": l.MaxAge} { // rotate refuses the others
+		if value < 0 {
+			return o, fmt.Errorf("lumberjack: %s %d is negative; use 0 for the default", name, value)
+		}
+	}
+	for _, minute := range l.RotateAtMinutes {
+		if minute < 0 || minute > 59 {
+			return o, fmt.Errorf("lumberjack: RotateAtMinutes %d is no minute; use 0 to 59", minute)
+		}
+		o.RotateAt = append(o.RotateAt, fmt.Sprintf("*:%02d", minute))
+	}
+	switch l.Compression {
+	case "":
+		o.Compress = l.Compress || l.Compressor.New != nil
+	case "none":
+		o.Compress, o.Compressor = false, rotate.Compressor{}
+	case "gzip":
+		o.Compress, o.Compressor = true, rotate.Compressor{}
+	case "zstd":
+		if o.Compress = true; l.Compressor.New == nil {
+			return o, errors.New("lumberjack: Compression is zstd, and Compressor is not set; set it to zstd.Compressor() of adapters/zstd")
+		}
+	default:
+		return o, fmt.Errorf("lumberjack: Compression %q is unknown; use none, gzip or zstd", l.Compression)
+	}
+	return o, nil
 }

@@ -11,7 +11,10 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/adapters/prometheus"
+	"github.com/holdfast-go/holdfast/files"
+	"github.com/holdfast-go/holdfast/rotate"
 	"github.com/holdfast-go/holdfast/stats"
+	"github.com/holdfast-go/holdfast/wal"
 	client "github.com/prometheus/client_golang/prometheus"
 )
 
@@ -47,6 +50,7 @@ func Example() {
 	// holdfast_not_flushed_bytes GAUGE
 	// holdfast_oldest_not_durable_seconds GAUGE
 	// holdfast_sync_seconds HISTOGRAM
+	// holdfast_syncs_total COUNTER
 	// holdfast_system_calls_total COUNTER
 	// holdfast_waits_total COUNTER
 	// holdfast_writes_total COUNTER
@@ -108,6 +112,43 @@ func TestEachCountHasItsMetric(t *testing.T) {
 	} {
 		if got[name] != want {
 			t.Errorf("%s is %q, want %q", name, got[name], want)
+		}
+	}
+}
+
+// TestEachKindHasItsMetrics: rotate, wal and files have their own beside the counts.
+func TestEachKindHasItsMetrics(t *testing.T) {
+	registry := client.NewPedanticRegistry()
+	for name, c := range map[string]client.Collector{
+		"rotate": prometheus.NewCollector(client.Labels{"log": "rotate"}, func() rotate.Stats {
+			return rotate.Stats{Rotations: 1, Reopens: 2, Healed: 3, Compressed: 4, Removed: 9}
+		}),
+		"wal": prometheus.NewCollector(client.Labels{"log": "wal"}, func() wal.Stats { return wal.Stats{First: 10, Last: 30, Durable: 20} }),
+		"files": prometheus.NewCollector(client.Labels{"log": "files"}, func() files.Stats {
+			return files.Stats{Healed: 1, Files: 2, Retries: 3, Open: 4, Memory: 5}
+		}),
+	} {
+		if err := registry.Register(c); err != nil {
+			t.Fatal(name, err)
+		}
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.Metric {
+			got[m.Label[0].GetValue()+" "+f.GetName()] = m.GetCounter().GetValue() + m.GetGauge().GetValue()
+		}
+	}
+	for name, want := range map[string]float64{
+		"rotate holdfast_rotations_total": 1, "rotate holdfast_reopens_total": 2, "rotate holdfast_healed_total": 3, "rotate holdfast_compressed_total": 4,
+		"rotate holdfast_removed_total": 9, "wal holdfast_first_index": 10, "wal holdfast_last_index": 30, "wal holdfast_durable_index": 20,
+		"files holdfast_healed_total": 1, "files holdfast_files_total": 2, "files holdfast_retries_total": 3, "files holdfast_open": 4, "files holdfast_memory_bytes": 5,
+	} {
+		if got[name] != want {
+			t.Errorf("%s is %v, want %v", name, got[name], want)
 		}
 	}
 }

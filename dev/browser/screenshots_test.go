@@ -30,7 +30,7 @@ func TestScreenshots(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		const most = 150_000
+		const most = 250_000
 		if len(picture) > most {
 			t.Errorf("%s has %d bytes, of at most %d", name, len(picture), most)
 		}

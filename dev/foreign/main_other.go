@@ -1,6 +1,5 @@
 //go:build !linux
 
-// Command foreign runs on Linux.
 package main
 
 import (

@@ -129,8 +129,7 @@ func TestLinksOfCommentsLeadSomewhere(t *testing.T) {
 
 // linksOf returns the links of a comment, and what looks like one and is none.
 func linksOf(d *comment.Doc) (links, broken []string) {
-	var inText func(all []comment.Text)
-	inText = func(all []comment.Text) {
+	inText := func(all []comment.Text) {
 		for _, x := range all {
 			switch x := x.(type) {
 			case comment.Plain:

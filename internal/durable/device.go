@@ -29,6 +29,11 @@ func WorthSyncAll(files int, dirty int64) bool {
 	return dirty <= FreeDirty+int64(files)*dirtyPerFile
 }
 
+// WorthIt reports whether a disk's file system is to be synced in place of some open files.
+func WorthIt(disk vfs.Disk, files int) bool {
+	return files > FewOpenFiles && worthSyncAll(disk, files)
+}
+
 func worthSyncAll(disk vfs.Disk, files int) bool {
 	dirty, known := vfs.Dirty(disk)
 	return known && WorthSyncAll(files, dirty)

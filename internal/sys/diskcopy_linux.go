@@ -185,6 +185,9 @@ func (Disk) RenameNew(dir int, from, to Name) error {
 // does not wait.
 func (Disk) Lock(fd int) error { return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) }
 
+// LockWait is Lock that waits until no other has the lock.
+func (Disk) LockWait(fd int) error { return unix.Flock(fd, unix.LOCK_EX) }
+
 // LockShared takes a shared lock. A descriptor that has one kind of lock releases it for the other,
 // and has none after an error.
 func (Disk) LockShared(fd int) error { return unix.Flock(fd, unix.LOCK_SH|unix.LOCK_NB) }

@@ -94,6 +94,11 @@ func (Disk) Lock(fd int) error {
 	return onFile(fd, func(f *os.File) error { return flock(f, lockAlone) })
 }
 
+// LockWait is Lock that waits until no other has the lock.
+func (Disk) LockWait(fd int) error {
+	return onFile(fd, func(f *os.File) error { return flock(f, lockWait) })
+}
+
 // LockShared is Lock for any number of descriptors at once.
 func (Disk) LockShared(fd int) error {
 	return onFile(fd, func(f *os.File) error { return flock(f, lockShared) })

@@ -18,6 +18,6 @@ func TryLock(f *os.File) (bool, error) {
 }
 
 // The operations of flock.
-const lockAlone, lockShared, unlock = 0, 0, 0
+const lockAlone, lockWait, lockShared, unlock = 0, 0, 0, 0
 
 func flock(*os.File, int) error { return errors.ErrUnsupported }

@@ -39,6 +39,12 @@ func (d Disk) SyncAll(fd int) error {
 	return d.Sync(fd)
 }
 
+// WriteError returns an error of writing a file's bytes back that its descriptor has not reported yet. It
+// syncs nothing: file_fdatawait_range in mm/filemap.c.
+func (Disk) WriteError(fd int) error {
+	return unix.SyncFileRange(fd, 0, 0, unix.SYNC_FILE_RANGE_WAIT_BEFORE)
+}
+
 // SyncsAll reports whether SyncAll keeps its promise on fd's file system. That is known for the
 // file systems below, on Linux 5.17 and later. Since 5.8 syncfs(2) reports failed writes of files
 // closed meanwhile (s_wb_err in struct super_block); before 5.17 it lost the error of sync_fs.

@@ -93,9 +93,11 @@ type Syncer interface {
 }
 
 // A Locker locks a file against other programs until it is closed. It fails if another program has
-// it locked. LockShared takes a shared lock. Unlock releases either.
+// it locked. LockShared takes a shared lock. Unlock releases either. LockWait is Lock that waits
+// for the other program, without a limit.
 type Locker interface {
 	Lock(fd int) error
+	LockWait(fd int) error
 	LockShared(fd int) error
 	Unlock(fd int) error
 }

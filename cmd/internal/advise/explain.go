@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/run"
 )
 
-// explainTime is the default --time of --explain: appends need no long trials.
+// explainTime is the default --time of --explain: appends need no paced trials.
 const explainTime = 15 * time.Second
 
 // explainSettings measures an append under each setting of the program, and prints the table.

@@ -56,7 +56,7 @@ func New(studies study.List, kernels ...place.Kernel) *cobra.Command {
 		Long: `Bench writes files under several policies of buffering, flushing and syncing. It
 prints what a power cut takes under each, what each costs a writer on this disk,
 which one to use, and how sure that is; --all prints the rest. A policy with a
-period (sync=1s) is judged in long trials at a moderate rate, in which the period
+period (sync=1s) is judged in trials at a moderate rate, in which the period
 falls due. It takes less than a minute, writes only in a new directory of its
 own, and removes it at the end.
 

@@ -84,8 +84,8 @@ links; a source that is one is followed.
 
 An existing file is replaced when its copy is whole. Whatever fails, and after
 Ctrl-C, each file is the old one or the whole new one. Pipes, devices and sockets
-are not copied unless --special says so. Nothing is synced unless --policy says so; atomic survives a power
-cut file by file.`,
+are not copied unless --special says so. Nothing is synced unless --policy says
+so; atomic survives a power cut file by file.`,
 		Example: `  holdfast copy events.jsonl kept.jsonl --policy atomic --verify
   holdfast copy -a photos events.jsonl backup/ --policy sync=close --keep-going`,
 		Annotations: cli.Exits(map[int]string{cli.ExitNotMet: "something was not copied"}),
@@ -103,7 +103,7 @@ cut file by file.`,
 	f.BoolVarP(&c.verbose, "verbose", "v", false, "print a line for each file")
 	f.BoolVar(&c.quiet, "quiet", false, "print failures only: neither progress nor totals")
 	f.BoolVar(&c.json, "json", false, "print a JSON object for each file, and one for the totals")
-	f.Var(cli.Once("what", &c.options.Special, parseSpecial), "special", "what to do with pipes, sockets and devices in a directory: refuse (the default),\nskip, or keep, which makes them anew")
+	f.Var(cli.Once("what", &c.options.Special, parseSpecial), "special", "pipes, sockets and devices in a directory: refuse (the default),\nskip, or keep, which makes them anew")
 	f.Var(cli.Once("method", &c.options.Method, parseCopyMethod), "method", "try only auto, reflink, copy_file_range, splice or readwrite")
 	f.Var(cli.Once("size", &c.buffer, parseCopyBuffer), "buffer", "read and write with a buffer of this size (default: by the size of the file)")
 	f.Var(cli.Once("number", &c.options.Workers, cli.ParseBetween(1, 1024, "workers can't copy")), "workers", "copy so many files at a time (default: the number of CPUs)")

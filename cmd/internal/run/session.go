@@ -303,6 +303,9 @@ func endText(e result.End, plan result.Plan) string {
 	width := ""
 	if e.Width > 0 {
 		width = fmt.Sprintf("; the least certain ratio is known to ±%.1f %%", e.Width*100)
+		if e.Width > 1 { // beyond, a figure says nothing
+			width = "; the least certain ratio is not known to a factor of two"
+		}
 	}
 	switch {
 	case e.State == result.OutOfTime:

@@ -585,3 +585,15 @@ func TestAddressesAreParsed(t *testing.T) {
 	check("127.0.0.1:-1", "", "not a port")
 	check("", "", "not an address")
 }
+
+// TestLargeFilesAreNotRead: one byte more than the bound, of which none is read.
+func TestLargeFilesAreNotRead(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "large.jsonl", lines(t, sample(t))...)
+	s := newSite(t, dir)
+	s.wants("/report?file=large.jsonl", http.StatusOK)
+	if err := os.Truncate(filepath.Join(dir, "large.jsonl"), mostResults+1); err != nil {
+		t.Fatal(err)
+	}
+	s.wants("/report?file=large.jsonl", http.StatusUnprocessableEntity, "512")
+}

@@ -44,7 +44,41 @@ func groups(z sizes) (all []*group) {
 	for _, n := range counts {
 		all = append(all, creating(n, z.Quick))
 	}
-	return append(all, appending(z.Quick), durable(z.Quick), replacing(z.Quick))
+	all = append(all, appending(z.Quick), durable(z.Quick), replacing(z.Quick))
+	counts = []int{1500, 5000}
+	if z.Quick {
+		counts = []int{100}
+	}
+	for _, n := range counts {
+		all = append(all, gathered(n, false), gathered(n, true))
+	}
+	return all
+}
+
+// gathered is files of a program that makes them one by one, and needs all of them before it goes on.
+func gathered(n int, gone bool) *group {
+	name, title, note := "batch", "", ""
+	if gone {
+		name, title = "batch-after-removal", ", after as many were removed"
+		note = " Ext4 without a journal passes over the inodes of removed files for some minutes."
+	}
+	return &group{
+		Name:  fmt.Sprintf("%s/%d", name, n),
+		Title: fmt.Sprintf("%d new files of 7 KiB, durable with their names%s", n, title),
+		Unit:  "file",
+		Job:   job{Files: n, Size: 7 << 10, Gone: gone},
+		Arms: []*arm{
+			{Name: "not durable", Note: "Begin, Write for each, Commit with sync=never", Do: how{ready: now(byBatch(never))}},
+			{Name: "not durable (twin)", Note: command.Twin, Do: how{ready: now(byBatch(never))}},
+			{Name: "holdfast batch", Note: "the same with sync=group", Do: how{ready: now(byBatch(together))}},
+			{Name: "holdfast Add", Note: "os.Create, Write, Add, Close for each; Commit", Do: how{ready: now(byAdd)}},
+			{Name: "holdfast WriteAll", Note: "sync=group, replace", Do: how{ready: now(replaceAll)}},
+			{Name: "os.WriteFile", Note: "one after the other; not durable", Do: how{ready: now(inTurn(osWrite))}},
+			{Name: "one by one", Note: "open, write, fsync, close with package os; then the directory", Do: how{ready: now(thenDir(inTurn(osSync)))}},
+			{Name: "renameio", Note: "WriteFile, one after the other; the directory is not synced", Do: how{ready: now(inTurn(renameioWrite))}},
+		},
+		Notes: []string{"In the clock: from nothing until every file and its name is durable, where the arm does that." + note},
+	}
 }
 
 const leftOut = "Left out: github.com/JuniorVieira99/jr_writer, whose module the public module proxy did not serve when this was written."

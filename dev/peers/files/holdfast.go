@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"os"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/files"
@@ -37,6 +38,48 @@ func replaceAll(s *site) error {
 func writeAll(o files.Options, all iter.Seq[files.Write]) error {
 	return withFiles(o, func(f *files.Set) error {
 		_, err := f.WriteAll(context.Background(), all)
+		return err
+	})
+}
+
+// byBatch gives the files one by one to a batch.
+func byBatch(p holdfast.Policy) func(s *site) error {
+	return func(s *site) error {
+		return inBatch(p, func(b *files.Batch) error {
+			for i, path := range s.paths {
+				if err := b.Write(path, s.content(i)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+}
+
+// byAdd writes the files by package os, and gives them to a batch.
+func byAdd(s *site) error {
+	return inBatch(together, func(b *files.Batch) error {
+		for i, path := range s.paths {
+			f, err := os.Create(path)
+			if err != nil {
+				return err
+			}
+			_, err = f.Write(s.content(i))
+			if err = errors.Join(err, b.Add(f), f.Close()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func inBatch(p holdfast.Policy, give func(b *files.Batch) error) error {
+	return withFiles(files.Options{Policy: p}, func(f *files.Set) error {
+		b := f.Begin()
+		if err := give(b); err != nil {
+			return err
+		}
+		_, err := b.Commit(context.Background())
 		return err
 	})
 }

@@ -17,6 +17,7 @@ type job struct {
 	Size  int  // bytes of a file, or of a line
 	Dirs  int  // in how many fresh directories a trial does it; 0 is one
 	There bool // the files are there before the clock starts, with other bytes
+	Gone  bool // as many were there just before, and were removed
 }
 
 // of is the part of the job that an arm does.
@@ -82,7 +83,7 @@ func (s *site) number(line int) []byte {
 
 // old makes the files that are to be replaced, all of them on the disk.
 func (s *site) old() error {
-	if !s.There {
+	if !s.There && !s.Gone {
 		return nil
 	}
 	for _, path := range s.paths {
@@ -91,7 +92,20 @@ func (s *site) old() error {
 		}
 	}
 	command.SettleAll()
+	for _, path := range s.paths {
+		if err := s.gone(path); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// gone removes a file that is not to be there.
+func (s *site) gone(path string) error {
+	if !s.Gone {
+		return nil
+	}
+	return os.Remove(path)
 }
 
 // verify reads all files and counts them.

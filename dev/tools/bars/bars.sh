@@ -109,23 +109,29 @@ count() { # PATTERN FILES: how many of the files have it
 	[ -e "$1" ] || { echo 0 && return; }
 	grep -lE "$pattern" "$@" | wc -l
 }
-row() { # WHAT ASKED FILES: of comparisons
-	what=$1 asked=$2
-	shift 2
-	n=$#
+row() { # WHAT FALSE|FOUND PERCENT FILES: of comparisons, those that were not disturbed count
+	what=$1 kind=$2 percent=$3
+	shift 3
+	n=$# slower=$(count 'slower' "$@") faster=$(count 'faster' "$@") disturbed=$(count '^exit 4' "$@")
 	[ -e "$1" ] || n=0
-	printf '%-28s %-22s %5d %8d %8d %8d %10d %7d\n' "$what" "$asked" "$n" "$(count 'slower' "$@")" "$(count 'faster' "$@")" "$(count ': nothing$' "$@")" "$(count '^exit 4' "$@")" "$(count '^exit 1' "$@")"
+	told=$(count 'slower|faster' "$@") judged=$((n - disturbed)) bar=missed
+	case $kind in
+	FALSE) asked="a word in $percent % at most" && [ $((100 * told)) -gt $((percent * judged)) ] || bar=held ;;
+	FOUND) asked="slower in $percent %" && [ $((100 * slower)) -lt $((percent * judged)) ] || bar=held ;;
+	esac
+	[ "$judged" -gt 0 ] || bar=-
+	printf '%-28s %-22s %5d %8d %8d %10d %7d  %s\n' "$what" "$asked" "$judged" "$slower" "$faster" "$disturbed" "$(count '^exit 1' "$@")" "$bar"
 }
 echo
-printf '%-28s %-22s %5s %8s %8s %8s %10s %7s\n' 'what' 'asked' 'pairs' 'slower' 'faster' 'no word' 'disturbed' 'exit 1'
-row "--against A, a copy of it" "a word in 2 % at most" against-A2-*.said
-row "--against A, another layout" "a word in 2 % at most" against-L-*.said
-row "--against A, $more turns" "slower in 95 %" against-B-*.said
-row "--against A, $less turns" "slower in 95 %" against-C-*.said
-row "compare A with A" "a word in 2 % at most" compare-A-*.said
-row "compare A, another layout" "a word in 2 % at most" compare-L-*.said
-row "compare A, $more turns" "slower in 95 %" compare-B-*.said
-row "compare A, $less turns" "slower in 85 %" compare-C-*.said
+printf '%-28s %-22s %5s %8s %8s %10s %7s  %s\n' what asked pairs slower faster disturbed 'exit 1' bar
+row "--against A, a copy of it" FALSE 2 against-A2-*.said
+row "--against A, another layout" FALSE 2 against-L-*.said
+row "--against A, $more turns" FOUND 95 against-B-*.said
+row "--against A, $less turns" FOUND 95 against-C-*.said
+row "compare A with A" FALSE 2 compare-A-*.said
+row "compare A, another layout" FALSE 2 compare-L-*.said
+row "compare A, $more turns" FOUND 95 compare-B-*.said
+row "compare A, $less turns" FOUND 85 compare-C-*.said
 if ls advise-*.csv >/dev/null 2>&1; then
 	echo "advise --need '$need': $(ls advise-*.csv | wc -l) times, $(cat advise-*.csv | sort -u | wc -l) different answers"
 	cat advise-*.csv | sort | uniq -c

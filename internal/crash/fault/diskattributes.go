@@ -47,10 +47,17 @@ func (d *Disk) ReadNames(fd int, _ []byte, to []sys.DirEntry) ([]sys.DirEntry, e
 
 // unlock ends the lock of a descriptor.
 func (o *descriptor) unlock() {
+	if o.file.lockedBy != o && !o.file.sharedBy[o] {
+		return
+	}
 	if o.file.lockedBy == o {
 		o.file.lockedBy = nil
 	}
 	delete(o.file.sharedBy, o)
+	if o.file.unlocked != nil {
+		close(o.file.unlocked)
+		o.file.unlocked = nil
+	}
 }
 
 // locking gives up the lock of a descriptor, as flock(2) does, and takes the next.
@@ -63,13 +70,35 @@ func (d *Disk) locking(fd int, take func(o *descriptor) error) error {
 
 // Lock locks a file for one descriptor alone.
 func (d *Disk) Lock(fd int) error {
-	return d.locking(fd, func(o *descriptor) error {
-		if o.file.lockedBy != nil || len(o.file.sharedBy) > 0 {
-			return syscall.EAGAIN
+	_, err := d.lockAlone(fd)
+	return err
+}
+
+// LockWait is Lock that waits while another descriptor has the lock.
+func (d *Disk) LockWait(fd int) error {
+	for {
+		unlocked, err := d.lockAlone(fd)
+		if unlocked == nil {
+			return err
 		}
-		o.file.lockedBy = o
-		return nil
+		<-unlocked
+	}
+}
+
+// lockAlone is Lock. If another descriptor has the lock, it returns a channel that is closed when a lock ends.
+func (d *Disk) lockAlone(fd int) (unlocked chan struct{}, err error) {
+	err = d.locking(fd, func(o *descriptor) error {
+		if o.file.lockedBy == nil && len(o.file.sharedBy) == 0 {
+			o.file.lockedBy = o
+			return nil
+		}
+		if o.file.unlocked == nil {
+			o.file.unlocked = make(chan struct{})
+		}
+		unlocked = o.file.unlocked
+		return syscall.EAGAIN
 	})
+	return unlocked, err
 }
 
 // LockShared locks a file for any number of descriptors.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
 )
@@ -28,4 +29,19 @@ func TestDiskLocksAsFlockDoes(t *testing.T) {
 	check("the third alone", d.Lock(c), nil)
 	must(t, d.Close(c))
 	check("the first when the third is closed", d.Lock(a), nil)
+	waited := make(chan error)
+	for _, fd := range []int{b, openDir(t, d, "/")} {
+		go func() {
+			err := d.LockWait(fd)
+			waited <- errors.Join(err, d.Unlock(fd))
+		}()
+	}
+	select {
+	case err := <-waited:
+		t.Error("it did not wait for the first:", err)
+	case <-time.After(10 * time.Millisecond):
+	}
+	check("the first unlocked", d.Unlock(a), nil)
+	check("one that waits", <-waited, nil)
+	check("the other that waits", <-waited, nil)
 }

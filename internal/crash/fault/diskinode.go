@@ -43,6 +43,7 @@ type inode struct {
 
 	attributes map[string][]byte    // extended; what a crash leaves of them is not modelled
 	lockedBy   *descriptor          // alone
+	unlocked   chan struct{}        // closed when a lock ends; nil: nobody waits
 	sharedBy   map[*descriptor]bool // the lock
 
 	// Of a file: the kernel's bytes, the disk's bytes, and the writes that lead from these to

@@ -62,7 +62,12 @@ func ParsePreset(name string) (Preset, error) {
 			return p, nil
 		}
 	}
-	if near := humanize.Near(asked, PresetNames()); near != "" {
+	known := PresetNames()
+	for _, p := range presets {
+		program, _, _ := strings.Cut(p.Name, "-")
+		known = append(known, program)
+	}
+	if near := humanize.Near(asked, known); near != "" {
 		return Preset{}, fmt.Errorf("%q is not a known program; did you mean %q?", name, near)
 	}
 	return Preset{}, fmt.Errorf("%q is not a known program; use %s", name, strings.Join(PresetNames(), ", "))

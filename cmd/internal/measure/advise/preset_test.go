@@ -29,6 +29,11 @@ func TestPresetsAreNeedsThatTheirPoliciesCanKeep(t *testing.T) {
 	if _, err := advise.ParsePreset("oracle"); err == nil || !strings.Contains(err.Error(), `"oracle" is not a known program; use etcd, redis-everysec,`) {
 		t.Errorf("%v", err)
 	}
+	for name, want := range map[string]string{"postgrez": "postgres", "redsi": "redis", "mongo": "mongodb-journal", "sqlite-ful": "sqlite-full"} {
+		if _, err := advise.ParsePreset(name); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("did you mean %q?", want)) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }
 
 // TestPresetsAreInTheTable looks for the row of each preset, with a source.

@@ -69,6 +69,8 @@ func (r Recommendation) Clear() bool {
 		value, limit := float64(f.Value), float64(f.Term.Limit)
 		if f.Verdict == NotMet {
 			value, limit = limit, float64(f.Best)
+		} else if period := r.period(f.Term); f.Unit == Time && f.Value > 0 { // it is exact, and what is in flight is not
+			value, limit = value-period, limit-period
 		}
 		switch {
 		case f.Value < 0 || value == 0:
@@ -85,6 +87,13 @@ func (r Recommendation) Clear() bool {
 		return slices.ContainsFunc(findings, far)
 	}
 	return !slices.ContainsFunc(findings, func(f Finding) bool { return !far(f) })
+}
+
+// period is how old the bytes are that the shown policy may lose by its promise, under a term of a loss.
+func (r Recommendation) period(t Term) float64 {
+	loss := r.Shown().Policy.Loss()
+	bound := map[Quantity]holdfast.Bound{Loss: loss.Power, Crash: loss.Process}[t.Of]
+	return max(0, float64(bound.Time)) // unlimited is negative
 }
 
 // A Step is a policy that loses less than the advised one, and its price.

@@ -413,4 +413,15 @@ func TestClearIsThreeTimesInsideOrOutside(t *testing.T) {
 	check("rate>=280k/s", true)
 	check("rate>=200k/s", false)
 	check("loss<=0,p99<=9ms,rate>=200k/s", false)
+
+	// A period is exact: its margin is that of the sync.
+	for limit, want := range map[string]bool{"2s": true, "2200ms": true, "1850ms": false} {
+		r := recommend(t, "loss<="+limit, plant{policy: "buffer=0,sync=1s", cpu: 100, rate: 1000, sync: 300 * ms}.row())
+		if r.Clear() != want {
+			t.Errorf("loss<=%s: %s, clear %v", limit, words(t, r), r.Clear())
+		}
+	}
+	if r := recommend(t, "loss<=2s", plant{policy: "buffer=0,sync=1s", cpu: 100, rate: 1000, sync: 400 * ms}.row()); r.Clear() {
+		t.Errorf("a sync of 0.4 s: %s", words(t, r))
+	}
 }

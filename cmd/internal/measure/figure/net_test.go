@@ -1,8 +1,10 @@
 package figure_test
 
 import (
+	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -341,5 +343,53 @@ func TestClockThatGoesInSteps(t *testing.T) {
 		if w.Code == "fast-sync" {
 			t.Errorf("a sync that the clock can't time: %+v", w)
 		}
+	}
+}
+
+// TestPricedHasThePacedTrialsOfItsOwnWriters, and none whose cost is not known.
+func TestPricedHasThePacedTrialsOfItsOwnWriters(t *testing.T) {
+	priced := func(trials int) (paced []int) {
+		var plants []plant
+		for _, writers := range []int{1, 2} {
+			c := under(t, fmt.Sprint("never", writers), "buffer=64KiB")
+			c.Writers = writers
+			plants = append(plants, plant{cell: c, ms: steps(1000, 12)})
+		}
+		for _, policy := range []string{"buffer=64KiB,sync=100ms", "buffer=64KiB"} {
+			c := under(t, "paced "+policy, policy)
+			c.Rate, c.Every = 1000, 12/trials
+			plants = append(plants, plant{cell: c, ms: steps(500, 12)})
+		}
+		run := planted(plants...)
+		run.Trials = slices.DeleteFunc(run.Trials, func(one *result.Trial) bool {
+			return strings.HasPrefix(one.Cell, "paced") && (one.Round-1)%(12/trials) != 0
+		})
+		for _, trial := range run.Trials {
+			h := result.NewHistogram()
+			result.Record(h, 200)
+			l, err := result.NewLatency(h, stat.Supports)
+			if err != nil {
+				t.Fatal(err)
+			}
+			trial.Write, trial.SyncsWriting = trial.Elapsed, 3
+			if strings.HasPrefix(trial.Cell, "paced") {
+				trial.Service = &l
+			}
+		}
+		f := of(t, run)
+		for _, g := range f.Groups {
+			for _, p := range f.Priced(g) {
+				if p.Paced && !g.Paced {
+					paced = append(paced, g.Writers)
+				}
+			}
+		}
+		return paced
+	}
+	if got := priced(12); !slices.Equal(got, []int{1}) {
+		t.Errorf("the trials of one writer are in the groups of %v", got)
+	}
+	if got := priced(2); len(got) > 0 {
+		t.Errorf("two trials have a cost in the groups of %v", got)
 	}
 }

@@ -56,9 +56,11 @@ func (f Figures) warnOfRounds() (found []Warning) {
 	}
 	end, want := f.Run.End, f.Run.Header.Plan.Width
 	if end != nil && want > 0 && end.Width > want {
-		found = append(found, newWarning("not-settled",
-			fmt.Sprintf("the widest ratio is known to ±%.1f %%, and ±%.1f %% was wanted", end.Width*100, want*100),
-			"give the run more time, or ask for less"))
+		known := fmt.Sprintf("known to ±%.1f %%", end.Width*100)
+		if end.Width > 1 {
+			known = "not known to a factor of two"
+		}
+		found = append(found, newWarning("not-settled", fmt.Sprintf("the widest ratio is %s, and ±%.1f %% was wanted", known, want*100), "give the run more time, or ask for less"))
 	}
 	return found
 }

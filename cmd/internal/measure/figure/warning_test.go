@@ -102,6 +102,9 @@ func TestWarnsOfAWidthThatWasNotReached(t *testing.T) {
 		t.Error(w.What)
 	}
 	checkWarning(t, "", reached(0))
+	if w := checkWarning(t, "not-settled", reached(23.7)); !strings.Contains(w.What, "not known to a factor of two") {
+		t.Error(w.What)
+	}
 }
 
 func TestWarnsOfNoise(t *testing.T) {

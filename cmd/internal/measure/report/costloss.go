@@ -116,11 +116,15 @@ func (s sheet) tiles() []page.Tile {
 		}
 	}
 	loss := s.advice.Policy.Loss()
-	power := strings.TrimPrefix(s.advice.Brief().Loses, "a power cut loses ")
+	power, rests, _ := strings.Cut(strings.TrimPrefix(s.advice.Brief().Loses, "a power cut loses "), " (")
+	promise := "the policy promises: " + loss.Power.String()
+	if rests != "" {
+		promise = strings.TrimSuffix(rests, ")") + "; " + promise
+	}
 	process, note, _ := strings.Cut(loss.Process.String(), ", ")
 	return []page.Tile{
 		cost,
-		{Label: "Lost at a power cut", Value: power, Note: "the policy promises: " + loss.Power.String()},
+		{Label: "Lost at a power cut", Value: power, Note: promise},
 		{Label: "Lost when the process dies", Value: process, Note: note},
 	}
 }

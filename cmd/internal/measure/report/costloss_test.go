@@ -131,4 +131,8 @@ func TestTilesWithoutAdvice(t *testing.T) {
 			t.Errorf("no %q in %s", want, got)
 		}
 	}
+	// A tile has a short figure, and below it what that rests on.
+	if got := tiles(paced(t, 10)); !regexp.MustCompile(`  at most the last 1\.02s  +1s \+ the longest of 40 syncs; 93 % take no longer; the policy promises: the last 1s`).MatchString(got) {
+		t.Errorf("of an advice: %s", got)
+	}
 }

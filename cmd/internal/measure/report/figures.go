@@ -67,7 +67,7 @@ func title(l figure.Load) string {
 		text += ", until steady"
 	}
 	if l.Paced {
-		text += ", long trials"
+		text += ", paced trials"
 	}
 	return text
 }
@@ -84,7 +84,7 @@ func (s sheet) noise() string {
 			return fmt.Sprintf("at most %.1f %% between two runs of the same thing under two names (%s)", s.Noise.Most*100, s.Noise.Of)
 		}
 		if n.Twin.Every > 0 {
-			what += ", in long trials"
+			what += ", in paced trials"
 		}
 		if n.Twin.FileSystem != "" {
 			what = n.Twin.FileSystem + ": " + what

@@ -325,7 +325,7 @@ func (s sheet) method() []string {
 		"Every round runs every cell once, in a new order drawn from the seed. A warm-up round comes first; it counts the system calls, which would slow a timed trial down, and is in no other figure.",
 		"Policies whose Write does not wait for the disk write the same number of records within a group; those whose Write waits have their own numbers, chosen so that a trial takes a similar time.",
 		"The empty cell writes nothing. The median of what it takes is subtracted from the times, CPU times and calls that are compared, and its interval is in theirs. User and system time are told apart in trials of at least 50 ticks of 10 ms, which is how the kernel tells them apart.",
-		"A policy with a period is judged on trials in which the period fell due at least three times. At full speed such a trial would write gigabytes, so there are long trials at a moderate rate, beside the policy that never syncs with the same buffer.",
+		"A policy with a period is judged on trials in which the period fell due at least three times. At full speed such a trial would write gigabytes, so there are paced trials at a moderate rate, beside the policy that never syncs with the same buffer.",
 		"The figure is the median with its distribution-free 95 % interval. A percentile is that of all rounds together; beside it is the interval of the single rounds' percentiles, where each has the samples for it. A cost is the Hodges-Lehmann estimate of the ratios of the same rounds; faster, slower and same are said only where the 95 % interval of these ratios and the noise allow it, else it is not proven. No outlier is dropped.",
 		"What a crash takes is not measured here: it is what the policy promises.",
 	)

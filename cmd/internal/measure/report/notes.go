@@ -51,7 +51,7 @@ func (s sheet) notes() []string {
 			"durable: with the final flush, sync and close. cpu: user and system time of the whole process for a record. p99: of single Writes, all rounds together; below the time of the clock it is < that.",
 	}
 	if s.anyGroup(func(l figure.Load) bool { return l.Paced }) {
-		notes = append(notes, "long trials: at this rate each lasts for three periods of its policy. cost: the mean time of a Write against that of the policy that never syncs and has the same buffer; each interval holds alone. "+
+		notes = append(notes, "paced trials: at this rate each lasts for three periods of its policy. cost: the mean time of a Write against that of the policy that never syncs and has the same buffer; each interval holds alone. "+
 			"oldest: the greatest age of a byte that was not durable, looked up every 5 ms"+s.boundText())
 	}
 	if slices.ContainsFunc(s.Groups, func(g figure.Group) bool {
@@ -107,9 +107,9 @@ func (s sheet) boundText() string {
 // ones.
 func (s sheet) longerText() string {
 	if s.anyGroup(func(l figure.Load) bool { return l.Paced }) {
-		return "; the long trials do"
+		return "; the paced trials do"
 	}
-	return "; a longer --time has long trials that do"
+	return "; a longer --time has paced trials that do"
 }
 
 // cacheNotes describe the page cache before the trials of each load that begins with a file.

@@ -1,0 +1,192 @@
+package rotate
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/sys"
+)
+
+// This file is about a log that several processes have open: Options.Shared.
+//
+// A process locks the log's file (flock) for each write and for a rotation, and looks under the lock
+// whether the log's path still leads to that file. If not, another process has rotated it, and this
+// one follows: it opens the path anew. So a file gets no byte after its rotation, and any process
+// may compress or remove it. The kernel ends the lock of a process that dies. The next process finds
+// the line that it has torn, and ends it.
+//
+// No deadlock: a process that holds the lock of a file waits for no lock but that of the file after
+// it.
+
+// errFollow is the error of a write to a file that another process has rotated.
+var errFollow = errors.New("another process has rotated the log")
+
+// lock waits until this process has the file for itself.
+func (l *logFile) lock() error {
+	err := sys.Uninterrupted(func() error { return l.disk.LockWait(l.fd) })
+	if err != nil {
+		return fmt.Errorf("a lock of the file, for the option Shared: %w", err)
+	}
+	return nil
+}
+
+// unlock ends the lock. It fails for no open file.
+func (l *logFile) unlock() { _ = l.disk.Unlock(l.fd) }
+
+// enterLocked begins a write: in a shared log it locks the file, or returns errFollow. It counts
+// the bytes that others have written, and ends a line that they have torn.
+func (l *logFile) enterLocked() error {
+	switch {
+	case l.fd < 0:
+		return errNotOpen
+	case !l.options.Shared:
+		return nil
+	}
+	if err := l.lock(); err != nil {
+		return err
+	}
+	is, err := l.disk.StatFD(l.fd)
+	if err == nil && l.isMoved() {
+		err = errFollow
+	}
+	if err != nil {
+		l.unlock()
+		return err
+	}
+	l.grown += is.Size - l.at
+	l.at = is.Size
+	l.rest, l.header = l.rest[l.header:], 0
+	switch {
+	case is.Size == 0:
+		l.rest, l.header = slices.Concat(l.options.Header, l.rest), len(l.options.Header)
+	case is.Size != l.own && !l.options.Records && l.isTorn():
+		l.rest = slices.Concat([]byte{'\n'}, l.rest)
+		l.count(func(s *Stats) { s.Healed++ })
+	}
+	return nil
+}
+
+// leaveLocked ends a write that has begun.
+func (l *logFile) leaveLocked() {
+	if !l.options.Shared {
+		return
+	}
+	l.own = l.at
+	l.unlock()
+	if full := int64(l.options.MaxSize); full > 0 && l.at >= full {
+		l.turn.Store(-1)
+	}
+}
+
+// follow opens the log's path for the same Writer. As at a rotation, the bytes in the old file are
+// durable before the new one gets any, if the policy syncs, and as in reopenLocked its new name is,
+// or the log does not leave it. The caller holds syncing.
+func (l *logFile) follow() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	syncs := l.options.Policy.Sync.Mode != holdfast.SyncNever
+	if syncs && l.spoilt == nil {
+		if l.spoilt = l.disk.Datasync(l.fd); l.spoilt != nil && l.dirUnsynced { // without a journal the name may be lost too
+			l.names.Fail(l.key)
+		}
+	}
+	if (syncs || !l.dirUnsynced) && !l.isRemoved() {
+		if err := l.syncDir(l.since); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	like, err := accessOf(l.disk, l.fd)
+	if err != nil {
+		return err
+	}
+	to, err := openFile(l.disk, l.names, l.path, 0, &like, l.options)
+	if err != nil {
+		return err
+	}
+	l.disk.Close(l.fd) // it was synced as the policy says
+	l.disk.Close(l.dir)
+	l.place, l.fd, l.like, l.since, l.dirUnsynced = to.place, to.fd, to.like, to.since, true
+	l.inode.Store(to.inode.Load())
+	l.grown += to.at - l.at
+	l.at, l.own = to.at, -1
+	l.followed = clock().Round(0)
+	l.count(func(s *Stats) { s.Reopens++ })
+	return nil
+}
+
+// followedSince reports whether the log has followed another process at a time or later. The
+// rotation that was due then is done.
+func (l *logFile) followedSince(due time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.followed.IsZero() && !l.followed.Before(due)
+}
+
+// renameBack gives the log's file its name back. Another process of a shared log may make a new file
+// at any time, which stays.
+func (f *File) renameBack(l *logFile, name sys.Name) error {
+	type renamer interface {
+		RenameNew(dir int, from, to sys.Name) error
+	}
+	if d, ok := f.disk.(renamer); ok && f.options.Shared {
+		return d.RenameNew(l.dir, name, l.base)
+	}
+	return f.disk.Rename(l.dir, name, l.base)
+}
+
+// mine reports whether this process may replace or remove a partial compression: in a shared log,
+// whether no process that lives works on it. If so, it keeps the lock until close is called.
+func (f *File) mine(p place, part sys.Name) (close func(), ok bool) {
+	if !f.options.Shared {
+		return func() {}, true
+	}
+	fd, err := f.disk.OpenSource(p.dir, part)
+	if err != nil {
+		return func() {}, errors.Is(err, fs.ErrNotExist)
+	}
+	close = func() { f.disk.Close(fd) } // nothing was written to it
+	is, err := f.disk.StatFD(fd)
+	if err == nil {
+		err = f.claim(p, part, fd, is.Inode)
+	}
+	if err != nil {
+		close()
+		return func() {}, false
+	}
+	return close, true
+}
+
+// claimBackup locks the open, new file of a compression, and looks whether the backup is still there.
+func (f *File) claimBackup(p place, b *backup, part sys.Name, fd int) error {
+	is, err := f.disk.StatFD(fd)
+	if err != nil {
+		return err
+	}
+	if err := f.claim(p, part, fd, is.Inode); err != nil {
+		return err
+	}
+	if is, err := f.disk.Stat(p.dir, b.plain); err != nil || is.Inode != b.inode {
+		f.disk.Remove(p.dir, part) // if it fails, the next one to compress removes it
+		return errTaken
+	}
+	return nil
+}
+
+// errTaken says that another process has the backup in work.
+var errTaken = errors.New("another process works on the backup")
+
+// claim locks an open file of a compression, and returns errTaken if another process has it, or has
+// given its name to another file.
+func (f *File) claim(p place, name sys.Name, fd int, inode uint64) error {
+	if err := sys.Uninterrupted(func() error { return f.disk.Lock(fd) }); err != nil {
+		return errTaken
+	}
+	if is, err := f.disk.Stat(p.dir, name); err != nil || is.Inode != inode {
+		return errTaken
+	}
+	return nil
+}
