@@ -120,7 +120,11 @@ func Prove(ctx context.Context, o Options) ([]*Verdict, error) {
 	var verdicts []*Verdict
 	finish := time.Now().Add(o.Time)
 	for n, level := range o.Levels {
-		end := time.Now().Add(time.Until(finish) / time.Duration(len(o.Levels)-n))
+		left := len(o.Levels) - n
+		end := time.Now().Add(time.Until(finish) / time.Duration(left))
+		if level == Memory { // it finds most in the same time
+			end = time.Now().Add(2 * time.Until(finish) / time.Duration(left+1))
+		}
 		doubted := map[string]bool{}
 		judged := func(v *Verdict) {
 			v.judge(doubted)
@@ -565,7 +569,8 @@ func (v *Verdict) InMemory(w *Workload, states int, how Recording, end time.Time
 // the same. Other losses are not judged: bytes that a full disk refuses wait in memory. Behind a failed sync only power is cut, as Flush promises nothing
 // about bytes that the system has dropped.
 func (v *Verdict) failingRuns(w *Workload, states int, how Recording, end time.Time) error {
-	ops := []fault.DiskOp{fault.DiskWrite, fault.DiskDatasync, fault.DiskSyncAll, fault.DiskSync, fault.DiskRename}
+	// A write may be a sync too. Most logs are synced by one of the first two, so that they come first where there is little time.
+	ops := []fault.DiskOp{fault.DiskDatasync, fault.DiskWrite, fault.DiskSync, fault.DiskSyncAll, fault.DiskRename}
 	r := rand.New(rand.NewPCG(v.Seed, 6))
 	loss := v.Loss
 	for _, b := range []*holdfast.Bound{&loss.Process, &loss.Power} {
@@ -576,7 +581,7 @@ func (v *Verdict) failingRuns(w *Workload, states int, how Recording, end time.T
 	for n := 0; n < 8*len(ops) && v.Failure == nil && (n == 0 || time.Now().Before(end)); n++ {
 		run, op := how, ops[n%len(ops)]
 		failing := fault.DiskFault{Op: op, First: 1 + r.IntN(1<<(1+n%8)), Times: 1, Err: syscall.EIO}
-		full := n%(2*len(ops)) == 0
+		full := n%(2*len(ops)) == len(ops)+1
 		if full {
 			failing.Times, failing.Err = 0, syscall.ENOSPC
 		}
@@ -597,7 +602,11 @@ func (v *Verdict) failingRuns(w *Workload, states int, how Recording, end time.T
 			return err
 		}
 		var t Tally
-		t, v.Failure = x.explore(l, max(1, min(states, 4000)/8), v.Seed)
+		explored := max(1, min(states, 4000)/8)
+		if w.Scan != nil {
+			explored /= 4
+		}
+		t, v.Failure = x.explore(l, explored, v.Seed)
 		v.Tally.Add(t)
 	}
 	return nil
@@ -698,14 +707,18 @@ func (v *Verdict) Explore(w *Workload, e Exploration) error {
 			break
 		}
 		s, found := State{Position: first.Start + r.IntN(len(first.Entries)-first.Start+1)}, NewSurvivors(len(x.targets))
-		if n%2 == 0 && len(torn) > 0 { // a next run may stumble over it
+		kills := n%2 == 1 && e.goesOn != nil
+		switch {
+		case kills:
+			s.Position = first.busy(r)
+		case len(torn) > 0: // a next run may stumble over it
 			s = torn[r.IntN(len(torn))]
 		}
 		_, d := x.begin(first)
 		for d.position < s.Position {
 			d.advance()
 		}
-		if n%2 == 1 && e.goesOn != nil {
+		if kills {
 			s.Crash, s.Keep = Process, len(d.pending)
 		}
 		if s.Crash == "" {
@@ -715,9 +728,9 @@ func (v *Verdict) Explore(w *Workload, e Exploration) error {
 		}
 		var l *Log
 		if s.Crash == Process && e.goesOn != nil {
-			l, err = e.goesOn(first, s.Position, v.Seed+1)
+			l, err = e.goesOn(first, s.Position, v.Seed+1+uint64(n))
 		} else {
-			l, err = e.Record(1, v.Seed+1, d.tree(&s))
+			l, err = e.Record(1, v.Seed+1+uint64(n), d.tree(&s))
 		}
 		if run := (*RunError)(nil); err != nil && !errors.As(err, &run) {
 			return err
@@ -743,6 +756,25 @@ func (v *Verdict) Explore(w *Workload, e Exploration) error {
 		}
 	}
 	return nil
+}
+
+// busy returns a position of a log: of some by chance the one at which most is not on the disk.
+func (l *Log) busy(r *rand.Rand) (position int) {
+	var some []int
+	for range 4 {
+		some = append(some, l.Start+r.IntN(len(l.Entries)-l.Start+1))
+	}
+	slices.Sort(some)
+	most, d := -1, newDisk(l, nil)
+	for _, at := range some {
+		for d.position < at {
+			d.advance()
+		}
+		if len(d.pending) > most {
+			position, most = at, len(d.pending)
+		}
+	}
+	return position
 }
 
 // tree returns what is there in a state.

@@ -169,6 +169,27 @@ func TestNothingOfAProgramIsLeft(t *testing.T) {
 	}
 }
 
+// TestLinksLeadIntoACopyToo: a state is a copy of a directory, and what a program has linked by its path must not lead out of it.
+func TestLinksLeadIntoACopyToo(t *testing.T) {
+	dir, copied := t.TempDir(), t.TempDir()
+	err := errors.Join(os.MkdirAll(filepath.Join(dir, "a/to"), 0o777), os.Mkdir(filepath.Join(dir, "b"), 0o777), os.WriteFile(filepath.Join(dir, "a/to/f"), []byte("1"), 0o666))
+	targets := map[string]string{"b/inside": filepath.Join(dir, "a/to"), "b/relative": "../a/to", "b/outside": os.TempDir(), "top": filepath.Join(dir, "b/inside")}
+	for name, target := range targets {
+		err = errors.Join(err, os.Symlink(target, filepath.Join(dir, name)))
+	}
+	if err = errors.Join(err, treeOf(dir).Write(copied), os.RemoveAll(dir)); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"b/inside", "b/relative", "top"} {
+		if data, err := os.ReadFile(filepath.Join(copied, name, "f")); err != nil || string(data) != "1" {
+			t.Errorf("through %s: %q, %v", name, data, err)
+		}
+	}
+	if target, err := os.Readlink(filepath.Join(copied, "b/outside")); err != nil || target != os.TempDir() {
+		t.Errorf("the link out of the directory leads to %q, %v", target, err)
+	}
+}
+
 // TestKeptStateOfAKillIsJudgedAgain kills a program that acknowledges what is in its memory.
 func TestKeptStateOfAKillIsJudgedAgain(t *testing.T) {
 	p := Program{Command: "n=0; while :; do n=$((n+1)); echo ack $n; done", Read: "touch log; cat log", Dir: t.TempDir(), Time: time.Nanosecond, Seed: 1}
