@@ -142,8 +142,8 @@ func (w *Writer) flushToLocked(end int64) error {
 	return nil
 }
 
-// flushStepLocked waits for the flush in flight. If there is none, it flushes the accepted bytes, or those that a failed
-// flush left, or those up to the end of a record: a caller that needs all of them repeats it.
+// flushStepLocked waits for the flush in flight. If there is none, it flushes the accepted bytes, the bytes that a
+// failed flush left, or the bytes up to the end of a record: a caller that needs all of them repeats it.
 func (w *Writer) flushStepLocked() error {
 	if w.flush.flushing {
 		w.flush.idle.Wait()

@@ -129,7 +129,7 @@ func TestErrorsOfPathsAreKnownToPackageOs(t *testing.T) {
 	}
 }
 
-// TestManyFailuresAreTenLines in each error that joins those of many files.
+// TestManyFailuresAreTenLines: in each error that joins the failures of many files.
 func TestManyFailuresAreTenLines(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "none")
 	f, err := files.New(files.Options{Policy: holdfast.Durable()})

@@ -20,7 +20,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
-// treeOptions are the options of a well-known Copy(src, dest string, options) error, that of
+// treeOptions are the options of a well-known Copy(src, dest string, options) error, in
 // github.com/otiai10/copy, as a program gives them.
 type treeOptions struct {
 	Skip          func(info fs.FileInfo, src, dest string) (bool, error)

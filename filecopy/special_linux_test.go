@@ -121,7 +121,7 @@ func TestSpecialsAreRefusedOrSkipped(t *testing.T) {
 	}
 }
 
-// TestFilterLeavesNamesOut, and what is in a directory that is left out.
+// TestFilterLeavesNamesOut: also the content of a directory that is left out.
 func TestFilterLeavesNamesOut(t *testing.T) {
 	from, to := filepath.Join(t.TempDir(), "from"), filepath.Join(t.TempDir(), "to")
 	for _, name := range []string{"kept/a", "kept/b.tmp", "dropped/c", "d.tmp", "e"} {

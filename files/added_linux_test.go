@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
-// onJournal mounts an ext4 with a journal, in an image of 64 MiB on a tmpfs with room for so much, and returns it.
+// onJournal mounts an ext4 with a journal, in an image of 64 MiB on a tmpfs of size room, and returns it.
 func onJournal(t *testing.T, room string) (at string, again func()) {
 	t.Helper()
 	below, at := t.TempDir(), t.TempDir()

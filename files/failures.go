@@ -20,8 +20,7 @@ func (f *Set) OnError(report func(*Error)) { f.failures.To(report) }
 
 // OnSlowSync has report called once for each sync that runs for longer than a threshold, while it
 // runs: of appended files and of whole files, alone or together. Syncs of directories after renames
-// are not watched. The calls are made as those of OnError are. Call OnSlowSync before the first
-// write.
+// are not watched. The calls are made as for OnError. Call OnSlowSync before the first write.
 func (f *Set) OnSlowSync(after time.Duration, report func(holdfast.SlowSync)) {
 	f.slow.To(after, report)
 }

@@ -505,7 +505,7 @@ func (l *logFile) isRemoved() bool {
 }
 
 // truncated returns the number of bytes that another program has cut off since the last call, less
-// those that it has added to a shared log. It records the file's access for the next file.
+// the bytes that it has added to a shared log. It records the file's access for the next file.
 func (l *logFile) truncated() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -79,7 +79,7 @@ func TestASharedLogRotatesOnceForAll(t *testing.T) {
 					}
 					all += body
 				}
-				if n := len(files); n != x.files && !(x.o.MaxSize > 0 && n == x.files+1) { // what the other holds in memory does not count
+				if n := len(files); n != x.files && !(x.o.MaxSize > 0 && n == x.files+1) { // files in the other's memory do not count
 					t.Errorf("%v %s: %d files, want %d: %q", p, x.name, n, x.files, names(files))
 				}
 				for j := range both {
@@ -127,7 +127,8 @@ func TestATornLineOfAnotherProcessIsEnded(t *testing.T) {
 	})
 }
 
-// TestOneProcessCompresses a backup at a time: what another has in work is left alone, and what a dead one left is done again.
+// TestOneProcessCompresses: one process a backup at a time; a backup that a live process compresses is left alone, and a dead
+// one's is done again.
 func TestOneProcessCompresses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const one, two = "app-1999-12-31T00-00-00.000.log", "app-1999-12-30T00-00-00.000.log"

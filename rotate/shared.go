@@ -19,8 +19,7 @@ import (
 // may compress or remove it. The kernel ends the lock of a process that dies. The next process finds
 // the line that it has torn, and ends it.
 //
-// No deadlock: a process that holds the lock of a file waits for no lock but that of the file after
-// it.
+// No deadlock: a process that holds the lock of a file waits only for the lock of the file after it.
 
 // errFollow is the error of a write to a file that another process has rotated.
 var errFollow = errors.New("another process has rotated the log")

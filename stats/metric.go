@@ -10,7 +10,7 @@ type Source interface {
 	Latencies() (flush, sync *Histogram)
 }
 
-// A Metric is one count, with what an exporter says of it.
+// A Metric is one count, with its name, unit and help for an exporter.
 type Metric struct {
 	Name  string // without the prefix holdfast, such as not_flushed
 	Unit  string // by UCUM: By, s, or {record}
@@ -19,7 +19,7 @@ type Metric struct {
 	Value float64
 }
 
-// A Kind says how a Metric changes, and what its sum over several logs means.
+// A Kind tells how a Metric changes, and the meaning of its sum over several logs.
 type Kind uint8
 
 const (

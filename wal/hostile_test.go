@@ -90,7 +90,8 @@ func TestHostileRecordsCostOpenNothing(t *testing.T) {
 	}
 }
 
-// TestClaimsTakeNoMemory: a file may claim what it likes, and Open and Scan take memory for what is there.
+// TestClaimsTakeNoMemory: whatever a file claims, Open and Scan take memory only for the bytes that it
+// has.
 func TestClaimsTakeNoMemory(t *testing.T) {
 	isolate.Once(t)
 	const size, billion = 64 << 10, 1_000_000_000

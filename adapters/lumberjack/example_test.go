@@ -83,7 +83,7 @@ func Example_signal() {
 }
 
 // An exporter such as the OpenTelemetry Collector's writes a record and its line feed by two Writes, under its own lock. No
-// rotation comes between them, and with a buffer no flush. What it flushes each second is Policy's matter now.
+// rotation comes between them, and with a buffer no flush. Its own flush each second is replaced by Policy.
 func Example_twoWrites() {
 	dir, err := os.MkdirTemp("", "lumberjack")
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 )
 
 // Register makes the meter observe the counts that read returns, with the attributes: read is the
-// method Stats of any of the four. Unregister of the Registration ends it. What adds up over several
-// logs and may fall, such as the bytes at risk, is an UpDownCounter. OpenTelemetry has no histogram
-// that is read instead of recorded, so the latencies are gauges: the quantiles 0.5, 0.99 and 1 since
-// the beginning.
+// method Stats of any of the four. Unregister of the Registration ends it. A count that may fall and is
+// summed over several logs, such as the bytes at risk, is an UpDownCounter. OpenTelemetry has no
+// histogram that is read instead of recorded, so the latencies are gauges: the quantiles 0.5, 0.99 and
+// 1 since the beginning.
 func Register[S stats.Source](meter metric.Meter, read func() S, attributes ...attribute.KeyValue) (metric.Registration, error) {
 	var none S
 	var all []metric.Observable

@@ -2,9 +2,9 @@
 // one import, and a file that it replaces is durable with its name. Renameio syncs the bytes alone, so
 // a power cut may bring the old file back after it has said that the new one is there.
 //
-// What is not as in renameio: temporary files lie beside their destination unless the program names
-// another directory, so TempDir returns its argument; a rename from another directory makes both
-// directories durable; it works on Windows too. WithRoot and SymlinkRoot are not here.
+// It differs from renameio in three points: temporary files lie beside their destination unless the
+// program names another directory, so TempDir returns its argument; a rename from another directory
+// makes both directories durable; it works on Windows too. WithRoot and SymlinkRoot are not here.
 package renameio
 
 import (
@@ -205,7 +205,7 @@ func WriteFile(filename string, data []byte, perm os.FileMode, options ...Option
 	return p.CloseAtomicallyReplace()
 }
 
-// TempDir returns a directory for the temporary files of those that are to be in dest: dest itself.
+// TempDir returns a directory for the temporary files of files in dest: dest itself.
 func TempDir(dest string) string { return dest }
 
 // Symlink is os.Symlink, and replaces a symbolic link, or a file, that has the name. It is durable.

@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
-// runOn runs a command, and returns its exit code and what it says.
+// runOn runs a command, and returns its exit code and its output.
 func runOn(t *testing.T, stdin string, args ...string) (code int, said string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer

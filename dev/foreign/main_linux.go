@@ -1,12 +1,13 @@
-// Command foreign mounts file systems that programs meet, does on each what the library is for, and prints
-// a table of what holds: the one of docs/file-systems.md.
+// Command foreign mounts file systems that programs meet, runs the library on each, and prints the table
+// of kept promises in docs/file-systems.md.
 //
 //	go -C dev run ./foreign                        all that can be mounted here
 //	go -C dev run ./foreign -install               gets the Debian packages that are missing
 //	go -C dev run ./foreign -run 'ntfs|exfat' -v   says why something does not hold
 //
-// It takes root. The mounts are in a namespace of its own, and end with it. What can't be mounted is listed
-// with what is missing. Exit code 1 says that bytes or a name were lost without a word.
+// It takes root. The mounts are in a namespace of its own, and end with it. File systems that can't be
+// mounted are listed with the missing parts. Exit code 1 says that bytes or a name were lost without a
+// word.
 package main
 
 import (
@@ -109,7 +110,7 @@ func (m *mounts) run(args ...string) error {
 	return nil
 }
 
-// below makes a directory of what lies under a mount.
+// below makes a directory for the files under a mount.
 func (m *mounts) below(name string) (string, error) {
 	dir := filepath.Join(m.dir, name)
 	return dir, os.MkdirAll(dir, 0o755)

@@ -84,7 +84,7 @@ func TestEachPackageShowsItsUse(t *testing.T) {
 	}
 }
 
-// looksLinked is what a writer of comments meant as a link: a name with a capital in brackets, maybe of a package.
+// looksLinked matches text that a writer meant as a link: a name with a capital in brackets, maybe of a package.
 var looksLinked = regexp.MustCompile(`\[(\*?([a-z]\w*\.)?[A-Z]\w*(\.\w+)?)\]`)
 
 // TestLinksOfCommentsLeadSomewhere: what pkg.go.dev can't resolve it shows in brackets. A link to a page here needs the page.
@@ -127,7 +127,7 @@ func TestLinksOfCommentsLeadSomewhere(t *testing.T) {
 	}
 }
 
-// linksOf returns the links of a comment, and what looks like one and is none.
+// linksOf returns the links of a comment, and texts that look like a link and are none.
 func linksOf(d *comment.Doc) (links, broken []string) {
 	inText := func(all []comment.Text) {
 		for _, x := range all {

@@ -601,7 +601,7 @@ type lossy struct {
 	data  map[identity][]byte // the durable records
 	names map[string]identity
 	lost  map[string]identity // names that are not
-	// links are the targets of symbolic links that are durable, and lostLinks of those that are not.
+	// links are the targets of durable symbolic links, and lostLinks the targets of the others.
 	links, lostLinks map[string]string
 	// durable are files by the threads that are writing to them what is on the disk when the call returns.
 	durable map[int]*os.File

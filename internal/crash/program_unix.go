@@ -282,7 +282,7 @@ func (x *proving) judgeBy(ctx context.Context, before *Checker) Judge {
 const readPatience = time.Minute
 
 // Survey lets the reader of the program say what a directory has. With an error it is the reader's
-// earlier output, or nothing. What the reader has started ends with it.
+// earlier output, or nothing. Processes that the reader has started end with it.
 func (p Program) Survey(ctx context.Context, dir string) (*Survivors, error) {
 	ctx, cancel := context.WithTimeout(ctx, readPatience)
 	defer cancel()

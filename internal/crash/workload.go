@@ -74,8 +74,8 @@ func (w *Workload) lossOf(p holdfast.Policy) holdfast.Loss {
 type System interface {
 	// ReadFile returns nil and no error if there is no such file.
 	ReadFile(path string) ([]byte, error)
-	// Append opens a file to append to, cut to a size. What is left of it and the name are durable: what is
-	// written behind an end that a crash takes back is not behind it.
+	// Append opens a file to append to, cut to a size. The remaining bytes and the name are durable, so a
+	// crash can't bring back the cut end in front of new bytes.
 	Append(path string, size int64) (holdfast.File, error)
 	// Path is a path for other calls: of the operating system, or of Disk.
 	Path(path string) string
@@ -95,7 +95,7 @@ type Run struct {
 	System
 	Policy  holdfast.Policy
 	Number  int // 0 is the first, 1 goes on after a crash
-	Process int // of those that run at a time
+	Process int // the number of this process among those running at the same time
 	Seed    uint64
 	Fake    bool               // in fake time
 	Records int                // each writer stops after this number, if more than 0

@@ -28,7 +28,7 @@ func (w *Watch[E]) To(after time.Duration, report func(E)) {
 	w.reports.To(report)
 }
 
-// Begin watches a call that begins now, until end is called. Its report is what.
+// Begin watches a call that starts now, until end is called. It passes what to the report.
 func (w *Watch[E]) Begin(what E) (end func()) {
 	if w == nil {
 		return unwatched

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/stat"
 )
 
-// onDisk is a run on a scripted disk, on which each durable append takes so long.
+// onDisk is a run on a scripted disk, on which each durable append takes the time took.
 func onDisk(t *testing.T, c *consultation, took time.Duration, rounds int) result.Run {
 	t.Helper()
 	run := result.Run{Header: result.Header{SchemaVersion: result.SchemaVersion, Plan: result.Plan{Rounds: rounds}}, End: &result.End{State: result.Complete, Rounds: rounds}}

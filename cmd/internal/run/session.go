@@ -349,7 +349,7 @@ func (s *Session) Header(m trial.Matrix, plan result.Plan) result.Header {
 	return h
 }
 
-// machine is what is known of this machine, under the name that the user gave it.
+// machine returns the facts of this machine, under the name that the user gave it.
 func (s *Session) machine(dir string) []machine.Fact {
 	facts := machine.Read(dir)
 	for i := range facts {

@@ -83,7 +83,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return nil
 }
 
-// firstWords returns the first line of what was found, and of a long one the beginning.
+// firstWords returns the first line of the findings, shortened if it is long.
 func firstWords(words string) string {
 	const most = 300
 	words, _, _ = strings.Cut(words, "\n")

@@ -305,7 +305,7 @@ func TestHomebrewAndNixGetTheArchives(t *testing.T) {
 	}
 	for name, form := range map[string]struct {
 		check     []string
-		opens     string // what begins a part
+		opens     string // the marker that begins a part
 		ends      string
 		platforms map[string]string
 	}{

@@ -2,8 +2,8 @@
 //
 //	go -C dev/tools run ./site -o DIRECTORY
 //
-// Each page in Markdown that git knows becomes one in HTML. Links among them lead to the pages of the site. What else is below docs
-// is copied if a page links to it, and other files are linked where the repository is.
+// Each page in Markdown that git knows becomes one in HTML. Links among them lead to the pages of the site. Other files below docs
+// are copied if a page links to them; files elsewhere are linked in the repository.
 package main
 
 import (

@@ -1,3 +1,3 @@
-// Package machines has tests alone: the workloads of the catalogue run on machines that fail, for want of memory, of room or of
-// time. What they acknowledge is kept by another process, and judged by what is there afterwards.
+// Package machines has only tests: the workloads of the catalogue run on machines that fail, because memory, room or time runs
+// out. Another process keeps their acknowledgements, and compares them with the files afterwards.
 package machines

@@ -83,7 +83,7 @@ type subject struct {
 	said  bytes.Buffer
 	ended chan struct{}
 	exit  error
-	died  bool // of what it did to itself
+	died  bool // by its own action
 }
 
 // underFaults are the workloads of the library: each under a policy that loses nothing, and some under one that syncs by time.
@@ -329,7 +329,7 @@ func TestLittleMemory(t *testing.T) {
 	})
 }
 
-// dies is a subject's process that ends because of what it does to itself, or has no more to do before.
+// dies runs a subject's process that ends by its own action, or that has no more to do before.
 func dies(s *subject, start func(*exec.Cmd) error, how func(syscall.WaitStatus) bool) error {
 	if err := s.start(start); err != nil {
 		return err

@@ -80,7 +80,7 @@ func (r Row) AtMost() (most float64, ok bool) {
 // mostInforms is the largest cost that is worth to be bounded by.
 const mostInforms = 10
 
-// Unknown reports whether trials at a pace were too few, or too far apart, to say anything of what a policy costs.
+// Unknown reports whether paced trials were too few, or differ too much, to show the policy's cost.
 func (r Row) Unknown() bool {
 	_, bounded := r.AtMost()
 	return r.besideControl() && !bounded && !r.shownDearer()
@@ -89,10 +89,11 @@ func (r Row) Unknown() bool {
 // shownDearer reports whether it is shown that the policy costs more.
 func (r Row) shownDearer() bool { return r.Cost.Low > 1 || r.Cost.Bound > 1 }
 
-// Times returns the cost as a multiple of the fastest, or of the control: no less than 1, whatever the noise. It is NaN where there is none.
+// Times returns the cost as a multiple of the fastest cell's, or of the control's: at least 1, whatever the noise. It is NaN if there is
+// none.
 func (r Row) Times() float64 { return max(1, r.Cost.Ratio) }
 
-// besideControl reports whether the cost is that of trials at a pace, against a control.
+// besideControl reports whether the cost comes from paced trials, relative to a control.
 func (r Row) besideControl() bool { return r.Cell.Every > 0 && !r.Control }
 
 // Stages are the parts of a trial's elapsed time. Each is a median of its own, so they need not add up.

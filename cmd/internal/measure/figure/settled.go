@@ -49,9 +49,9 @@ func Settled(run result.Run, width float64) (widest float64, ok bool) {
 	return widest, ok && paced
 }
 
-// Decided is the stop rule of a run that is to answer, and no more. It reports whether each word of the answer holds with some slack
-// (see [stat.Comparison.Decided]), or its ratio is known to ± width; a cost at a pace may also be shown to be so small. It also returns
-// the widest half-width of those that are not decided, or 0 if there is none or too few rounds to know it.
+// Decided is the stop rule of a run that only has to answer. It reports whether each word of the answer holds with some slack (see
+// [stat.Comparison.Decided]), or its ratio is known to ± width; a paced cost may also be shown to be small enough. It also returns the
+// widest half-width of the undecided ratios, or 0 if there is none or too few rounds to know it.
 func Decided(run result.Run, width float64) (widest float64, ok bool) {
 	f, err := Of(run)
 	if err != nil || f.Rounds < f.VerdictRounds() {

@@ -105,7 +105,7 @@ func TestDecidedEndsWhereTheAnswerIsPlain(t *testing.T) {
 		t.Error("the rule of widths ends a run whose ratios are known to ±20 %")
 	}
 
-	// A period costs at most so much, and that is known well enough or not.
+	// The upper bound of a period's cost is known well enough, or not.
 	paced := func(part int) result.Run {
 		cells := []result.Cell{under(t, "period", "buffer=64KiB,sync=100ms"), under(t, "never", "buffer=64KiB"), under(t, "again", "buffer=64KiB")}
 		cells[2].Twin = "never"

@@ -104,7 +104,8 @@ func FuzzTrial(f *testing.F) {
 	})
 }
 
-// FuzzFile reads any bytes: an error or a run, and memory for what is there alone, whatever its numbers claim.
+// FuzzFile reads any bytes: the result is an error or a run, and memory is taken only for the bytes of the
+// file, whatever its numbers claim.
 func FuzzFile(f *testing.F) {
 	full := fullTrial()
 	full.Cell = "a"

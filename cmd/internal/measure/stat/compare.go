@@ -56,7 +56,8 @@ type Comparison struct {
 	// assumes normal rounds; TestGrossWordsAreNotFalse has rounds that are not.
 	Bound float64
 
-	// Most is 0 but for a ratio without an interval, of grossRounds or more: it is no larger than this, by what Bound is found by.
+	// Most is 0 except for a ratio of grossRounds or more without an interval. Then the ratio is at most Most, by the same two
+	// values as Bound.
 	Most float64
 }
 
