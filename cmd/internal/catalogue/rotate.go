@@ -22,12 +22,25 @@ import (
 // compresses its backups.
 func rotated() *crash.Workload {
 	return &crash.Workload{Name: "rotate", About: "three goroutines, one rotate.File: small files, compressed backups", Periods: periods,
-		Targets: logTargets(logWriters), Run: onLog}
+		Targets: logTargets(logWriters), Run: func(r *crash.Run) error {
+			return onLogs(r, 1, rotate.Options{Policy: r.Policy, MaxSize: rotatedSize, Compress: true})
+		}}
+}
+
+// sharedLog has the log open twice, as two processes have it. Each process has its policy's Loss for itself: these lose
+// nothing of memory.
+func sharedLog() *crash.Workload {
+	return &crash.Workload{Name: "rotate-shared", About: "the same through two rotate.Files that share the log, with a header",
+		Policies: []holdfast.Policy{holdfast.Unbuffered(), holdfast.Durable()},
+		Targets:  logTargets(logWriters), Run: func(r *crash.Run) error {
+			return onLogs(r, 2, rotate.Options{Policy: r.Policy, MaxSize: rotatedSize, Compress: true, Shared: true, Header: []byte("# of each file\n")})
+		}}
 }
 
 const (
-	rotatedLog = "app.log"
-	logWriters = 3
+	rotatedLog  = "app.log"
+	rotatedSize = 700 // more than a sector, or none is torn
+	logWriters  = 3
 )
 
 func logTargets(writers int) func(p holdfast.Policy) []crash.Target {
@@ -55,18 +68,25 @@ func openRotated(r *crash.Run, o rotate.Options) (f *rotate.File, before func(id
 	return f, before, err
 }
 
-func onLog(r *crash.Run) error {
-	f, before, err := openRotated(r, rotate.Options{Policy: r.Policy, MaxSize: 700, Compress: true}) // more than a sector, or none is torn
-	if err != nil {
-		return err
+// onLogs has goroutines write to a log that is open a number of times.
+func onLogs(r *crash.Run, open int, o rotate.Options) error {
+	logs, before := make([]*rotate.File, open), func(uint32) uint64 { return 0 }
+	for i := range logs {
+		var err error
+		if logs[i], before, err = openRotated(r, o); err != nil {
+			for _, f := range logs[:i] {
+				err = errors.Join(err, f.Close())
+			}
+			return err
+		}
 	}
 	never := r.Policy.Sync.Mode == holdfast.SyncNever
 	synced := crash.Durable
 	if never {
 		synced = crash.Flushed // in files before the last one
 	}
-	streams, errs := make([]*stream, logWriters), make([]error, logWriters+1)
-	durable := func(s *stream) (err error) {
+	streams, errs := make([]*stream, logWriters), make([]error, logWriters)
+	durable := func(f *rotate.File, s *stream) (err error) {
 		if err = f.Sync(); err == nil {
 			r.Note(synced, s.id, s.next)
 		}
@@ -74,7 +94,7 @@ func onLog(r *crash.Run) error {
 	}
 	var group sync.WaitGroup
 	for id := range logWriters {
-		s := newStream(r, uint32(id), before(uint32(id)))
+		f, s := logs[id%open], newStream(r, uint32(id), before(uint32(id)))
 		streams[id] = s
 		group.Go(func() {
 			for errs[id] == nil && r.More(5*s.made) { // in memory each state unpacks all backups
@@ -82,18 +102,21 @@ func onLog(r *crash.Run) error {
 					break
 				}
 				if s.rand.IntN(16) == 0 { // a run under a fault has few records
-					errs[id] = durable(s)
+					errs[id] = durable(f, s)
 				}
 			}
 			if !never { // a sync that no call waited for may have failed, or another goroutine's
-				errs[id] = errors.Join(errs[id], durable(s))
+				errs[id] = errors.Join(errs[id], durable(f, s))
 			}
 		})
 	}
 	group.Wait()
-	errs[logWriters] = f.Close()
+	var causes []error // the background may have met one
+	for _, f := range logs {
+		errs, causes = append(errs, f.Close()), append(causes, f.Err())
+	}
 	if err := errors.Join(errs...); err != nil {
-		return errors.Join(err, f.Err()) // the background may have met the cause
+		return errors.Join(err, errors.Join(causes...))
 	}
 	noteAll(r, synced, streams)
 	return nil

@@ -1,7 +1,10 @@
 package records
 
 import (
+	"bufio"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"time"
@@ -14,21 +17,97 @@ import (
 // next record is due. Go's timers wake it up to a millisecond late, and then it writes all that is
 // due. So what is counted since a record was due has that millisecond, as the arm without a sink.
 func latencies() (all []*group) {
-	for _, mode := range []struct{ name, policy string }{
-		{"sync=1s", "buffer=64KiB,flush=100ms,sync=1s"},
-		{"sync=20ms", "buffer=64KiB,sync=20ms"},
-	} {
-		w := work{goroutines: 8, each: 100_000, size: 100, policy: mode.policy, rate: 200_000}
-		g := newGroup("rate=200000/"+mode.name, "the slowest of 10,000 Writes of 100B (p99.99), by 8 goroutines at 200,000 a second, "+mode.policy, w, []*arm{
-			{Name: "holdfast", Note: "a Writer", Do: how{open: openHoldfast}},
-			{Name: "zap", Note: "zapcore.BufferedWriteSyncer of 64 KiB, which syncs when it flushes, under the lock of its writers, as often as ours syncs", Do: how{open: openZap}},
-			{Name: "limit no sink", Note: "the same loop, and no file", Do: how{open: openNothing, read: nothing}},
-		})
-		g.Unit = "Write at p99.99"
-		g.Notes = []string{"The time is that of the call of Write (service time). *Since due* is from when a record was due until Write returned (open loop). Go's timers wake the goroutines up to 1 ms late: the arm without a sink has what that takes."}
-		all = append(all, g)
+	const seconds, goroutines = 4, 8
+	none := &arm{Name: "limit no sink", Note: "the same loop, and no file", Do: how{open: openNothing, read: nothing}}
+	for _, rate := range []int{200_000, 20_000} {
+		load := func(policy string) work {
+			return work{goroutines: goroutines, each: rate * seconds / goroutines, size: 100, policy: policy, rate: rate}
+		}
+		add := func(name, policy string, arms ...*arm) {
+			limit := *none
+			g := newGroup(fmt.Sprintf("rate=%d/%s", rate, name), fmt.Sprintf("the slowest of 10,000 Writes of 100B (p99.99), by 8 goroutines at %d a second, %s", rate, policy), load(policy), append(arms, &limit))
+			g.Unit = "Write at p99.99"
+			g.Notes = []string{"The time is that of the call of Write (service time). *Since due* is from when a record was due until Write returned (open loop). Go's timers wake the goroutines up to 1 ms late: the arm without a sink has what that takes."}
+			all = append(all, g)
+		}
+		for _, mode := range []struct{ name, policy string }{
+			{"sync=1s", "buffer=64KiB,flush=100ms,sync=1s"},
+			{"sync=20ms", "buffer=64KiB,sync=20ms"},
+		} {
+			add(mode.name, mode.policy,
+				&arm{Name: "holdfast", Note: "a Writer", Do: how{open: openHoldfast}},
+				&arm{Name: "zap", Note: "zapcore.BufferedWriteSyncer of 64 KiB, which syncs when it flushes, under the lock of its writers, as often as ours syncs", Do: how{open: openZap}})
+		}
+		// As klog has it: its lock is held around each Write, and once a period around Flush and Sync.
+		const alone, beside = "buffer=256KiB,sync=never", "buffer=256KiB,flush=100ms,sync=1s"
+		add("lock", alone,
+			&arm{Name: "holdfast", Note: "a Writer under the caller's lock, which the caller flushes and syncs each second under that lock, as klog does", Do: how{open: openLockedHoldfast}},
+			&arm{Name: "holdfast syncs too", Note: "the same, and its policy syncs as often: " + beside, Do: how{work: load(beside), open: openLockedHoldfast}},
+			&arm{Name: "holdfast alone", Note: "a Writer under the caller's lock that only its policy flushes and syncs: " + beside, Do: how{work: load(beside), open: func(dir string, w work) (*sink, error) {
+				k, err := openHoldfast(dir, w)
+				if err == nil {
+					to, _ := k.writer()
+					k.writer = shared(&locked{w: to})
+				}
+				return k, err
+			}}},
+			&arm{Name: "bufio", Note: "a bufio.Writer under the caller's lock, flushed and synced each second under that lock", Do: how{open: openLockedBufio}})
 	}
 	return all
+}
+
+// A keeper is a buffer that klog keeps: under one lock it is written to, and each second flushed and
+// synced.
+type keeper struct {
+	locked
+	flush, sync func() error
+	end         chan struct{}
+	ended       chan error
+}
+
+func keep(to io.Writer, flush, sync func() error) *keeper {
+	k := &keeper{locked: locked{w: to}, flush: flush, sync: sync, end: make(chan struct{}), ended: make(chan error, 1)}
+	go func() {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		var err error
+		for {
+			select {
+			case <-k.end:
+				k.ended <- err
+				return
+			case <-tick.C:
+				k.mu.Lock()
+				err = errors.Join(err, k.flush(), k.sync())
+				k.mu.Unlock()
+			}
+		}
+	}()
+	return k
+}
+
+func (k *keeper) close() error {
+	close(k.end)
+	return <-k.ended
+}
+
+func openLockedHoldfast(dir string, w work) (*sink, error) {
+	to, err := openWriter(dir, w)
+	if err != nil {
+		return nil, err
+	}
+	k := keep(to, to.Flush, to.Sync)
+	return &sink{writer: shared(k), close: func() error { return errors.Join(k.close(), to.Close()) }}, nil
+}
+
+func openLockedBufio(dir string, w work) (*sink, error) {
+	f, err := create(dir)
+	if err != nil {
+		return nil, err
+	}
+	b := bufio.NewWriterSize(f, w.buffer())
+	k := keep(b, b.Flush, func() error { return fdatasync(f) })
+	return &sink{writer: shared(k), close: func() error { return errors.Join(k.close(), b.Flush(), f.Close()) }}, nil
 }
 
 // The columns of distribution's result.

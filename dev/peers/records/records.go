@@ -25,7 +25,7 @@ import (
 var (
 	Append  = kind("append", "records to one file (append, unbuffered, format, procs, large, close, lives), beside bufio, zap, filestream, dd and the limits", "append/size=40B/goroutines=8/bufio 64KiB", appendGroups)
 	Durable = kind("durable", "records that are waited for, on the disk and under syncs of 60 µs to 1 ms, beside pebble, etcd and the limits", "sync=1ms/size=128B/goroutines=64/pebble", durableGroups, callColumns...)
-	Latency = kind("latency", "how long one record of 200,000 a second takes, beside zap", "rate=200000/sync=20ms/zap", latencies, append(callColumns[:3:3], dueColumns...)...)
+	Latency = kind("latency", "how long one record of 20,000 or 200,000 a second takes, beside zap, and under a lock of the caller beside bufio", "rate=200000/sync=20ms/zap", latencies, append(callColumns[:3:3], dueColumns...)...)
 	Idle    = kind("idle", "thousands of writers with little to do, beside zap", "writers=5000/zap", idles, idleColumns...)
 	Log     = kind("log", "logs that find each record again, beside pebble, etcd, raft-wal, tidwall, bbolt, badger and SQLite; logs that rotate", "log/goroutines=8/pebble", logGroups)
 )
