@@ -145,7 +145,7 @@ func (f *File) renameLocked(old *logFile) (*logFile, error) {
 		switch {
 		case old.isMoved():
 			return f.reopenLocked(old)
-		case old.followedSince(f.attended):
+		case !old.followedAt().running.Before(f.attended):
 			return old, nil
 		}
 	}

@@ -204,11 +204,12 @@ type logFile struct {
 	keep bool
 	rest []byte
 
-	grown    int64     // bytes that other processes have added, and not in File.current.base yet
-	own      int64     // the size behind the last own write; -1: none yet
-	followed time.Time // when it last followed another process; zero: never
-	// header is the number of bytes of rest that are a new file's header. They are written with the
-	// first record, and do not count for the file's size before.
+	grown    int64  // bytes that other processes have added, and not in File.current.base yet
+	own      int64  // the size behind the last own write; -1: none yet
+	followed moment // when it last followed another process; zero: never
+	// header is the number of bytes of rest that are a new file's header, or in a shared log the line
+	// feed that ends a torn line. They are written with the next record, and do not count for the file's
+	// size before.
 	header int
 }
 

@@ -479,10 +479,10 @@ func (f *File) attendLocked() (err error) {
 	full := f.options.MaxSize > 0 && size >= int64(f.options.MaxSize)
 	wall := clock().Round(0) // without the monotonic clock
 	passed := f.passedLocked(wall)
-	if passed && c.file.followedSince(f.due) {
+	if passed && !c.file.followedAt().wall.Before(f.due) {
 		f.due, passed = f.options.due(wall), false
 	}
-	f.attended = wall
+	f.attended = now
 	waits := now.Before(f.retryAt)
 
 	var op string

@@ -63,7 +63,7 @@ func (l *logFile) enterLocked() error {
 	case is.Size == 0:
 		l.rest, l.header = slices.Concat(l.options.Header, l.rest), len(l.options.Header)
 	case is.Size != l.own && !l.options.Records && l.isTorn():
-		l.rest = slices.Concat([]byte{'\n'}, l.rest)
+		l.rest, l.header = slices.Concat([]byte{'\n'}, l.rest), 1 // as a header: a write that fails does not keep it
 		l.count(func(s *Stats) { s.Healed++ })
 	}
 	return nil
@@ -112,17 +112,20 @@ func (l *logFile) follow() error {
 	l.inode.Store(to.inode.Load())
 	l.grown += to.at - l.at
 	l.at, l.own = to.at, -1
-	l.followed = clock().Round(0)
+	l.followed = moment{time.Now(), clock().Round(0)}
 	l.count(func(s *Stats) { s.Reopens++ })
 	return nil
 }
 
-// followedSince reports whether the log has followed another process at a time or later. The
-// rotation that was due then is done.
-func (l *logFile) followedSince(due time.Time) bool {
+// A moment is a time by the running clock and by the wall clock, which may be set.
+type moment struct{ running, wall time.Time }
+
+// followedAt returns when the log has followed another process last. A rotation that was due then is
+// done.
+func (l *logFile) followedAt() moment {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return !l.followed.IsZero() && !l.followed.Before(due)
+	return l.followed
 }
 
 // renameBack gives the log's file its name back. Another process of a shared log may make a new file

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"slices"
 	"strconv"
 	"time"
@@ -34,8 +35,11 @@ func latencies() (all []*group) {
 			{"sync=1s", "buffer=64KiB,flush=100ms,sync=1s"},
 			{"sync=20ms", "buffer=64KiB,sync=20ms"},
 		} {
+			more := load(mode.policy)
+			more.procs = runtime.GOMAXPROCS(0) + 1
 			add(mode.name, mode.policy,
 				&arm{Name: "holdfast", Note: "a Writer", Do: how{open: openHoldfast}},
+				&arm{Name: "holdfast, a P more", Note: "the same with one more than GOMAXPROCS: Go's scheduler leaves a P to a goroutine in a system call, such as a sync, for up to 10 ms", Do: how{work: more, open: openHoldfast}},
 				&arm{Name: "zap", Note: "zapcore.BufferedWriteSyncer of 64 KiB, which syncs when it flushes, under the lock of its writers, as often as ours syncs", Do: how{open: openZap}})
 		}
 		// As klog has it: its lock is held around each Write, and once a period around Flush and Sync.

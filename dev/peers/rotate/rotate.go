@@ -46,8 +46,10 @@ type sink interface {
 
 // Limits say when a log rotates by itself; zero is never.
 type limits struct {
-	size  holdfast.Size
-	every time.Duration
+	size   holdfast.Size
+	every  time.Duration
+	keep   int  // backups; 0 is all
+	shared bool // it is open more than once, as several processes have it
 }
 
 // An arm opens a log that rotates.
@@ -63,7 +65,7 @@ func (f reopening) Rotate() error { return f.Reopen() }
 
 func openRotate(p holdfast.Policy) func(string, limits) (sink, error) {
 	return func(path string, at limits) (sink, error) {
-		f, err := rotate.Open(path, rotate.Options{Policy: p, MaxSize: at.size, RotationInterval: at.every})
+		f, err := rotate.Open(path, rotate.Options{Policy: p, MaxSize: at.size, RotationInterval: at.every, MaxBackups: at.keep, Shared: at.shared})
 		return reopening{f}, err
 	}
 }
@@ -75,7 +77,7 @@ type timed struct {
 }
 
 func openLumberjack(path string, at limits) (sink, error) {
-	l := &lumberjack.Logger{Filename: path, MaxSize: int(at.size / holdfast.MiB)}
+	l := &lumberjack.Logger{Filename: path, MaxSize: int(at.size / holdfast.MiB), MaxBackups: at.keep}
 	if at.every == 0 {
 		return l, nil
 	}
@@ -105,7 +107,7 @@ var arms = []arm{
 	{"`rotate`, `Periodic(time.Second)`", openRotate(holdfast.Periodic(time.Second))},
 	{"lumberjack", openLumberjack},
 	{"timberjack", func(path string, at limits) (sink, error) {
-		return &timberjack.Logger{Filename: path, MaxSize: int(at.size / holdfast.MiB), RotationInterval: at.every}, nil
+		return &timberjack.Logger{Filename: path, MaxSize: int(at.size / holdfast.MiB), RotationInterval: at.every, MaxBackups: at.keep}, nil
 	}},
 }
 
@@ -115,6 +117,7 @@ type trouble struct {
 	at      limits
 	times   int                                     // how often do is called
 	halves  bool                                    // a logger holds a lock and writes a record and its line feed by two Writes
+	opens   int                                     // how often the log is open at once; 0 is once
 	paced   bool                                    // the records come at a rate: what is noticed within a second needs seconds
 	prepare func(*trial, int) (func() error, error) // for n records; returns the function that undoes it
 	do      func(*trial) error
@@ -123,6 +126,7 @@ type trouble struct {
 var troubles = []trouble{
 	{name: "rotated by size, at 1 MiB", at: limits{size: holdfast.MiB}},
 	{name: "rotated by size, and each record is two Writes", at: limits{size: holdfast.MiB}, halves: true},
+	{name: "rotated by size, and open twice, as two processes have it", at: limits{size: holdfast.MiB, shared: true}, opens: 2},
 	{name: "rotated by time, each second", at: limits{every: time.Second}, paced: true},
 	{name: "moved, then a SIGHUP", times: 9, do: func(t *trial) error { return errors.Join(t.move(), t.log.Rotate()) }},
 	{name: "moved", times: 3, paced: true, do: (*trial).move},
@@ -136,6 +140,7 @@ var troubles = []trouble{
 type trial struct {
 	root, dir, path string // dir is in root, and has nothing but the log
 	log             sink
+	others          []sink       // the same log, open again
 	logger          sync.Mutex   // of a logger that writes a record by two Writes
 	writing         sync.RWMutex // held alone while nothing may be written
 	moves           int
@@ -274,8 +279,18 @@ func measure(in string, a arm, x trouble, records, rate int) (c count, err error
 	if t.log, err = a.open(t.path, x.at); err != nil {
 		return c, err
 	}
+	for range x.opens - 1 {
+		other, err := a.open(t.path, x.at)
+		if err != nil {
+			return c, errors.Join(err, t.log.Close())
+		}
+		t.others = append(t.others, other)
+	}
 	accepted, refused, troubled := t.write(x, records, rate)
 	err = t.log.Close()
+	for _, other := range t.others {
+		err = errors.Join(err, other.Close())
+	}
 	if errors.Is(err, holdfast.ErrUnlinked) {
 		err = nil // its lines are counted
 	}
@@ -301,7 +316,7 @@ func (t *trial) write(x trouble, records, rate int) (accepted [goroutines][]bool
 					time.Sleep(time.Until(start.Add(time.Duration(n) * time.Second * goroutines / time.Duration(rate))))
 				}
 				t.writing.RLock()
-				failed := t.put(record(g, n), x.halves)
+				failed := t.put(t.of(g), record(g, n), x.halves)
 				t.writing.RUnlock()
 				if accepted[g][n] = failed == nil; failed != nil {
 					refusals.Add(1)
@@ -319,19 +334,27 @@ func (t *trial) write(x trouble, records, rate int) (accepted [goroutines][]bool
 	return accepted, int(refusals.Load()), err
 }
 
+// of returns the log as goroutine g has it open.
+func (t *trial) of(g int) io.Writer {
+	if n := g % (1 + len(t.others)); n > 0 {
+		return t.others[n-1]
+	}
+	return t.log
+}
+
 // put writes one record, by one Write or as a logger that writes the line feed alone.
-func (t *trial) put(record []byte, halves bool) error {
+func (t *trial) put(to io.Writer, record []byte, halves bool) error {
 	if !halves {
-		_, err := t.log.Write(record)
+		_, err := to.Write(record)
 		return err
 	}
 	t.logger.Lock()
 	defer t.logger.Unlock()
 	end := len(record) - 1
-	if _, err := t.log.Write(record[:end]); err != nil {
+	if _, err := to.Write(record[:end]); err != nil {
 		return err
 	}
-	_, err := t.log.Write(record[end:])
+	_, err := to.Write(record[end:])
 	return err
 }
 
@@ -390,6 +413,42 @@ func (t *trial) count(c *count, accepted [goroutines][]bool) error {
 	return nil
 }
 
+// The last row of the table is of another kind: a job that runs again and again, and writes some records each time, with
+// a limit of backups.
+const (
+	runs, perRun, mostBackups = 150, 20, 3
+	shortLives                = "opened, written and closed 150 times, with at most 3 backups: files left"
+)
+
+// lives returns the number of files that short lives leave.
+func lives(in string, a arm) (files int, err error) {
+	dir, err := os.MkdirTemp(in, "log-")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	for n := range runs {
+		log, err := a.open(filepath.Join(dir, "app.log"), limits{size: holdfast.MiB, keep: mostBackups})
+		if err != nil {
+			return 0, err
+		}
+		for i := range perRun {
+			if _, err := log.Write(record(n, i)); err != nil {
+				return 0, errors.Join(err, log.Close())
+			}
+		}
+		rotate := log.Rotate
+		if f, ok := log.(reopening); ok {
+			rotate = f.File.Rotate
+		}
+		if err := errors.Join(rotate(), log.Close()); err != nil {
+			return 0, err
+		}
+	}
+	left, err := os.ReadDir(dir)
+	return len(left), err
+}
+
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	f := flag.NewFlagSet("rotate", flag.ContinueOnError)
 	records := f.Int("records", 80_000, "how many records a log gets")
@@ -427,6 +486,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		}
 		fmt.Fprintln(table)
 	}
+	fmt.Fprintf(table, "| %s |", shortLives)
+	for _, a := range arms {
+		files, err := lives(*dir, a)
+		if err != nil {
+			return fmt.Errorf("%s, %s: %w", shortLives, a.name, err)
+		}
+		fmt.Fprintf(table, "\t%d files |", files)
+	}
+	fmt.Fprintln(table)
 	if err := table.Flush(); err != nil {
 		return err
 	}

@@ -53,6 +53,15 @@ func TestRotateLosesNothing(t *testing.T) {
 	}
 }
 
+// TestShortLivesLeaveNoMoreFilesThanTheLimit, and the log itself.
+func TestShortLivesLeaveNoMoreFilesThanTheLimit(t *testing.T) {
+	for _, a := range arms[:2] {
+		if files, err := lives(t.TempDir(), a); err != nil || files != mostBackups+1 {
+			t.Errorf("%s: %d files, %v", a.name, files, err)
+		}
+	}
+}
+
 // A broken log loses, doubles and splits what it is given.
 type broken struct{ *os.File }
 
@@ -102,7 +111,7 @@ func TestTableHasARowForEach(t *testing.T) {
 		t.Fatal(err)
 	}
 	not := strings.Count(out.String(), "not measured |") // without root, and each with a line that says why
-	if n := strings.Count(out.String(), " lost"); n+not != len(troubles)*len(arms) || strings.Count(out.String(), "\n") != 2+len(troubles)+not {
+	if n := strings.Count(out.String(), " lost"); n+not != len(troubles)*len(arms) || strings.Count(out.String(), "\n") != 3+len(troubles)+not || strings.Count(out.String(), " files |") != len(arms) {
 		t.Errorf("%d cells:\n%s", n, out.String())
 	}
 	if left, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(left) > 0 {
