@@ -1,6 +1,7 @@
 package files
 
 import (
+	"errors"
 	"os"
 	"syscall"
 
@@ -102,15 +103,17 @@ func (b *Batch) syncAdded(added []addedFile) {
 		}
 		durable.Abreast(durable.Waiters, len(same), func(i int) {
 			x := same[i]
+			err := errors.ErrUnsupported
 			if whole && i > 0 {
-				b.synced(x.result, disk.WriteError(x.fd))
-			} else {
+				err = disk.WriteError(x.fd)
+			}
+			if errors.Is(err, errors.ErrUnsupported) || err == unix.EPERM { // or a filter refuses that call
 				b.set.whole.syncs.Add(1)
 				end := b.set.watchSync(x.result.path)
-				err := disk.Sync(x.fd)
+				err = disk.Sync(x.fd)
 				end()
-				b.synced(x.result, err)
 			}
+			b.synced(x.result, err)
 			disk.Close(x.fd) // the program's own close reports what is left
 		})
 		added = others

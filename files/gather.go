@@ -228,6 +228,7 @@ func (b *Batch) inPlace(path string, op retry.Op, do func(s *fileWriter, at *pla
 		var at *place
 		if b.set.options.Policy.Sync.Mode != holdfast.SyncNever {
 			at = b.place(s)
+			b.set.syncModeIn(&b.part, s.dir) // its bytes are not the step's; the names of many directories are
 		}
 		if err := do(s, at); err != nil {
 			s.refuse(op, err)

@@ -166,6 +166,26 @@ func TestBatchTellsItsFailuresInTenLines(t *testing.T) {
 	}
 }
 
+// TestBatchForgetsADirectoryThatIsThere: who extracts an archive meets it all the time.
+func TestBatchForgetsADirectoryThatIsThere(t *testing.T) {
+	set, _ := files.New(files.Options{Policy: holdfast.Durable()})
+	defer set.Close()
+	dir := filepath.Join(t.TempDir(), "dir")
+	b := set.Begin()
+	for i := range 3 {
+		if err := b.Mkdir(dir, 0o777); (err != nil) != (i > 0) || err != nil && !os.IsExist(err) {
+			t.Errorf("time %d: %v", i, err)
+		}
+	}
+	if err := b.Mkdir(filepath.Join(dir, "none", "dir"), 0o777); !os.IsNotExist(err) {
+		t.Error(err)
+	}
+	totals, err := b.Commit(t.Context())
+	if err == nil || strings.Contains(err.Error(), "exists") || totals.Files != 2 || totals.Durable != 1 || totals.Failed != 1 {
+		t.Errorf("%+v, %v", totals, err)
+	}
+}
+
 func TestBatchAddRefusesAFileWithoutItsName(t *testing.T) {
 	dir := t.TempDir()
 	set, _ := files.New(files.Options{Policy: holdfast.Durable()})

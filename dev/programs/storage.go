@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 
 	"github.com/go-git/go-billy/v5"
 	"github.com/go-git/go-billy/v5/osfs"
@@ -52,8 +54,9 @@ func (s *Storage) Close() error { return errors.Join(s.barrier(), s.set.Close())
 
 // barrier makes durable all objects that were stored before.
 func (s *Storage) barrier() error {
-	b := s.objects.next(s.set.Begin())
+	b, named := s.objects.next(s.set.Begin())
 	_, err := b.Commit(context.Background())
+	s.objects.forget(named)
 	return err
 }
 
@@ -100,21 +103,28 @@ func (s *Storage) replace(name string, data []byte) error {
 // and takes the name that it is given later at the batch's barrier.
 type objectFiles struct {
 	billy.Filesystem
-	dir string
-	set *files.Set
+	dir  string
+	set  *files.Set
+	made atomic.Int64 // temporary files
 
 	mu    sync.Mutex
 	batch *files.Batch
 	named map[string]string // the temporary name of each file that awaits its own
 }
 
-// next begins another batch and returns the one before.
-func (o *objectFiles) next(b *files.Batch) (before *files.Batch) {
+// next begins another batch. It returns the one before, and the files that it names.
+func (o *objectFiles) next(b *files.Batch) (before *files.Batch, named map[string]string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	before, o.batch = o.batch, b
-	clear(o.named) // their readers try the names first
-	return before
+	return before, maps.Clone(o.named)
+}
+
+// forget is called when files have their names.
+func (o *objectFiles) forget(named map[string]string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	maps.DeleteFunc(o.named, func(name, temporary string) bool { return named[name] == temporary })
 }
 
 func (o *objectFiles) path(name string) string { return filepath.Join(o.dir, name) }
@@ -140,8 +150,8 @@ func (f *temporaryFile) Close() error {
 
 // TempFile is billy's. An object is read only from the first on.
 func (o *objectFiles) TempFile(dir, prefix string) (billy.File, error) {
-	for n := 0; ; n++ {
-		name := o.Join(dir, fmt.Sprintf("%s%d_%d", prefix, os.Getpid(), n))
+	for {
+		name := o.Join(dir, fmt.Sprintf("%s%d_%d", prefix, os.Getpid(), o.made.Add(1)))
 		f, err := os.OpenFile(o.path(name), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o444)
 		if errors.Is(err, fs.ErrNotExist) {
 			if err = o.MkdirAll(dir, 0o777); err == nil {
