@@ -334,7 +334,7 @@ func (f Figures) comparePaced(g Group) {
 // beyondBurst returns how much longer a Write of a paced control takes than one of the same policy in the burst, both net. Paced
 // costs less this time are the burst's cost, changed by the difference to the control. Measuring takes the same time of both
 // cells, so it is not in the difference. A ratio of the net costs themselves is noise: 20 ns are left of a Write, and measuring takes 80.
-// A Write costs no less at a pace than in a burst, so the ratio is not too small.
+// If the control costs less at a pace than in the burst, ok is false: the ratio would be too small.
 func beyondBurst(run indexed, control result.Cell) (more float64, ok bool) {
 	for _, c := range run.Header.Cells {
 		l := LoadOf(c)
@@ -343,7 +343,8 @@ func beyondBurst(run indexed, control result.Cell) (more float64, ok bool) {
 			continue
 		}
 		burst := stat.Median(costsOf(run, c.Name))
-		return stat.Median(costsOf(run, control.Name)) - burst, burst > 0
+		more = stat.Median(costsOf(run, control.Name)) - burst
+		return more, burst > 0 && more > 0
 	}
 	return 0, false
 }
@@ -362,7 +363,9 @@ func floorOf(run indexed, twin result.Cell) Number {
 	}
 	more := 0.0
 	if i, ok := run.cells[twin.Twin]; ok && LoadOf(twin).Open() {
-		more, _ = beyondBurst(run, run.Header.Cells[i])
+		if beyond, ok := beyondBurst(run, run.Header.Cells[i]); ok {
+			more = beyond
+		}
 	}
 	c := stat.Compare(less(costsOf(run, twin.Twin), more), less(costsOf(run, twin.Name), more), 0, stat.Band)
 	if !c.HasInterval() {
