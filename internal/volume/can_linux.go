@@ -71,7 +71,7 @@ func (k Kind) canOn(h host) error {
 		missing.Root = true
 		why = append(why, "only root can mount it")
 	} else if _, err := os.Stat(h.loop); err != nil && k.Program != "" {
-		why = append(why, fmt.Sprintf("there are no loop devices (%s is not there; modprobe loop, or give it to the container)", h.loop))
+		why = append(why, fmt.Sprintf("there are no loop devices (%s does not exist; run modprobe loop, or give the device to the container)", h.loop))
 	}
 	if why == nil {
 		return nil

@@ -120,7 +120,7 @@ func stillIn(dir *workdir.Dir, f *os.File) error {
 		return err
 	}
 	if !os.SameFile(is, now) || !is.Mode().IsRegular() {
-		return fmt.Errorf("%s in %s was exchanged for another", markerName, dir.Name())
+		return fmt.Errorf("%s in %s was replaced by another file", markerName, dir.Name())
 	}
 	return dir.Still()
 }
@@ -172,7 +172,7 @@ func readMarker(f *os.File) (marker, error) {
 		return m, err
 	}
 	if err := json.Unmarshal(text, &m); err != nil || m.Kind == "" || m.Process == 0 {
-		return m, fmt.Errorf("%s is no marker of a volume", f.Name())
+		return m, fmt.Errorf("%s is not a marker of a volume", f.Name())
 	}
 	return m, nil
 }

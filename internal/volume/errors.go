@@ -22,11 +22,11 @@ func (e *MissingError) Hint() string {
 	case e.Kernel:
 		return "run it in User-Mode Linux with --kernel uml, which needs no root"
 	case e.Root:
-		return "run as root, or in User-Mode Linux with --kernel uml, or give a directory on a mounted one with --dir"
+		return "run as root, or in User-Mode Linux with --kernel uml, or name a directory on a mounted file system with --dir"
 	case e.Package != "":
 		return "install it with: apt-get install " + e.Package
 	}
-	return "give a directory on a mounted one with --dir"
+	return "name a directory on a mounted file system with --dir"
 }
 
 // A DamageError reports what the check of a file system found when it was closed.
@@ -48,8 +48,8 @@ func (e *RoomError) Error() string {
 	if e.Kind == "tmpfs" {
 		where = "the memory has"
 	}
-	return fmt.Sprintf("%s of %d bytes has no room: %s %d bytes free", e.Kind, e.Need, where, e.Free)
+	return fmt.Sprintf("there is no room for %s of %d bytes: %s %d bytes free", e.Kind, e.Need, where, e.Free)
 }
 
 // ErrAlive says that the process which made a volume still has it.
-var ErrAlive = errors.New("the run that made it still goes on")
+var ErrAlive = errors.New("the run that made it is still going on")

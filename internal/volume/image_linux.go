@@ -18,7 +18,7 @@ func (k Kind) CanMake() error { return k.canMakeOn(hostHere()) }
 
 func (k Kind) canMakeOn(h host) error {
 	if k.Program == "" {
-		return &MissingError{Kind: k.Name, Why: "it is only in memory, and not in an image"}
+		return &MissingError{Kind: k.Name, Why: "it is in memory, so it has no image"}
 	}
 	for _, program := range k.programs() {
 		if _, err := h.find(program); err != nil {

@@ -16,7 +16,7 @@ func TestImageIsMadeAndChecked(t *testing.T) {
 			image := filepath.Join(t.TempDir(), "image")
 			err := k.CanMake()
 			if k.Type == "tmpfs" {
-				if err == nil || !strings.Contains(err.Error(), "only in memory") {
+				if err == nil || !strings.Contains(err.Error(), "is in memory") {
 					t.Errorf("of what has no image: %v", err)
 				}
 				return

@@ -63,7 +63,7 @@ func TestWhatNoGuestHasMadeIsNotTouched(t *testing.T) {
 	if err := images.lock.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := RemoveLeftover(images.Dir()); err == nil || !strings.Contains(err.Error(), "nothing that a volume has") {
+	if err := RemoveLeftover(images.Dir()); err == nil || !strings.Contains(err.Error(), "does not belong to a volume") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := os.Stat(letter); err != nil {

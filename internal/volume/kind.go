@@ -83,7 +83,7 @@ func Parse(text string) ([]Kind, error) {
 		name = strings.TrimSpace(name)
 		at := slices.IndexFunc(known, func(k Kind) bool { return k.Name == name })
 		if at < 0 {
-			return nil, fmt.Errorf("%q is not a file system that can be made here; there are %s", name, strings.Join(names(known), ", "))
+			return nil, fmt.Errorf("%q is not a file system that can be made; use %s", name, strings.Join(names(known), ", "))
 		}
 		if !slices.ContainsFunc(kinds, func(k Kind) bool { return k.Name == name }) {
 			kinds = append(kinds, known[at])

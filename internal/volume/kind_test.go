@@ -27,7 +27,7 @@ func TestParseNamesWhatItDoesNotKnow(t *testing.T) {
 			continue
 		}
 		bad := text[strings.LastIndex(text, ",")+1:]
-		if !strings.Contains(err.Error(), `"`+bad+`"`) || !strings.Contains(err.Error(), "; there are ext2, ") {
+		if !strings.Contains(err.Error(), `"`+bad+`"`) || !strings.Contains(err.Error(), "; use ext2, ") {
 			t.Errorf("Parse(%q): %v", text, err)
 		}
 	}

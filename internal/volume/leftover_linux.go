@@ -109,7 +109,7 @@ func (r *remains) close() {
 func inspect(directory string, until time.Time) (*remains, error) {
 	parent, name := filepath.Split(directory)
 	if !ourName(name) {
-		return nil, fmt.Errorf("%s is no name that a volume gives its directory", name)
+		return nil, fmt.Errorf("%s is not a name of a volume's directory", name)
 	}
 	dir, err := workdir.Open(filepath.Clean(parent), name)
 	if err != nil {
@@ -213,7 +213,7 @@ func onlyOurs(dir *workdir.Dir) error {
 		case (e.Name() == markerName || e.Name() == imageName || isImage(e.Name())) && e.Type().IsRegular():
 		case e.IsDir() && isGuests(dir.Root(), e.Name()):
 		default:
-			return fmt.Errorf("%q in %s is nothing that a volume has", e.Name(), dir.Name())
+			return fmt.Errorf("%q in %s does not belong to a volume", e.Name(), dir.Name())
 		}
 	}
 	return nil
@@ -281,7 +281,7 @@ func removeAll(dir *workdir.Dir) error {
 			err = dir.Root().Remove(e.Name())
 		case !isGuests(dir.Root(), e.Name()):
 		case len(processesIn(at)) > 0:
-			err = fmt.Errorf("in %s a guest still goes on: %s; end that and run: holdfast volumes --clean %s", at, users(at), filepath.Dir(where(dir)))
+			err = fmt.Errorf("a guest kernel is still running in %s: %s; stop it, then run: holdfast volumes --clean %s", at, users(at), filepath.Dir(where(dir)))
 		default:
 			err = workdir.RemoveAll(dir.Root(), e.Name())
 		}

@@ -271,13 +271,13 @@ func TestDirectoryThatIsNoLeftoverIsNotTouched(t *testing.T) {
 			t.Errorf("%s: %d of %d files are left, %v", why, len(entries), len(files), err)
 		}
 	}
-	check("no marker", ours, "no marker", map[string]string{imageName: "an image"})
-	check("a marker of others", ours, "no marker", map[string]string{markerName: `{"volume":1}`})
-	check("no JSON", ours, "no marker", map[string]string{markerName: "mine"})
-	check("a file too many", ours, "is nothing that a volume has", map[string]string{markerName: deadMarker, "notes": "mine"})
-	check("another name", "holdfast-volume-0000000000000000", "no name", map[string]string{markerName: deadMarker})
-	check("a shorter name", "holdfast-volume-1", "no name", nil)
-	check("a user's name", "images", "no name", map[string]string{markerName: deadMarker, imageName: "mine"})
+	check("is not a marker", ours, "no marker", map[string]string{imageName: "an image"})
+	check("a marker of others", ours, "is not a marker", map[string]string{markerName: `{"volume":1}`})
+	check("no JSON", ours, "is not a marker", map[string]string{markerName: "mine"})
+	check("a file too many", ours, "does not belong to a volume", map[string]string{markerName: deadMarker, "notes": "mine"})
+	check("another name", "holdfast-volume-0000000000000000", "is not a name of a volume", map[string]string{markerName: deadMarker})
+	check("a shorter name", "holdfast-volume-1", "is not a name of a volume", nil)
+	check("a user's name", "images", "is not a name of a volume", map[string]string{markerName: deadMarker, imageName: "mine"})
 }
 
 // hold takes the lock of a planted marker.
@@ -341,7 +341,7 @@ func TestForeignMountOnAVolumeIsNotTouched(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = unix.Unmount(v.Dir(), 0) })
-	if err := v.Close(); err == nil || !strings.Contains(err.Error(), "from mine, which no volume has mounted") {
+	if err := v.Close(); err == nil || !strings.Contains(err.Error(), "from mine, which does not belong to a volume") {
 		t.Errorf("%v", err)
 	}
 	if err := unix.Unmount(v.Dir(), 0); err != nil {
@@ -364,7 +364,7 @@ func TestForeignMountInALeftoverIsNotTouched(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = unix.Unmount(mountIn(dir), 0) })
-	if err := RemoveLeftover(dir); err == nil || !strings.Contains(err.Error(), "no volume has mounted") {
+	if err := RemoveLeftover(dir); err == nil || !strings.Contains(err.Error(), "does not belong to a volume") {
 		t.Errorf("%v", err)
 	}
 	if m, ok, err := mountedIn(opened(t, dir)); !ok || m.Source != "mine" || err != nil {
@@ -455,7 +455,7 @@ func TestOnlyADirectoryIsALeftover(t *testing.T) {
 	}
 	for _, name := range []string{mountName, GuestPrefix + "1"} {
 		dir := plant(t, t.TempDir(), dirName(7), map[string]string{markerName: deadMarker, name: "mine"})
-		if err := RemoveLeftover(dir); err == nil || !strings.Contains(err.Error(), "is nothing that a volume has") {
+		if err := RemoveLeftover(dir); err == nil || !strings.Contains(err.Error(), "does not belong to a volume") {
 			t.Errorf("%s is a file: %v", name, err)
 		}
 	}

@@ -34,11 +34,11 @@ func unmountAll(dir *workdir.Dir, patience time.Duration) error {
 			return nil
 		}
 		if !isOf(m, dir) {
-			return fmt.Errorf("on %s is %s from %s, which no volume has mounted there; unmount it first", m.Point, m.Kind, m.Source)
+			return fmt.Errorf("%s has a mount of %s from %s, which does not belong to a volume; unmount it first", m.Point, m.Kind, m.Source)
 		}
 		err = patiently(func() error { return unix.Unmount(mountIn(dir.Path()), unix.UMOUNT_NOFOLLOW) }, unix.EBUSY, patience)
 		if errors.Is(err, unix.EBUSY) {
-			return fmt.Errorf("umount %s: %w: %s; end that and run: holdfast volumes --clean %s", m.Point, err, users(m.Point), filepath.Dir(dir.Name()))
+			return fmt.Errorf("umount %s: %w: %s; stop it, then run: holdfast volumes --clean %s", m.Point, err, users(m.Point), filepath.Dir(dir.Name()))
 		}
 		if err != nil {
 			return fmt.Errorf("umount %s: %w", m.Point, err)
@@ -82,19 +82,19 @@ func mountedIn(dir *workdir.Dir) (found mountinfo.Mount, ok bool, err error) {
 func mountID(dir *workdir.Dir, name string) (int, error) {
 	fd, err := unix.Openat(int(dir.File().Fd()), name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return 0, fmt.Errorf("what is mounted in %s is not known: open %s: %w", dir.Name(), name, err)
+		return 0, fmt.Errorf("the mounts in %s are not known: open %s: %w", dir.Name(), name, err)
 	}
 	defer unix.Close(fd) // an O_PATH descriptor: nothing to lose
 	info, err := os.ReadFile(fmt.Sprint("/proc/self/fdinfo/", fd))
 	if err != nil {
-		return 0, fmt.Errorf("what is mounted in %s is not known: %w", dir.Name(), err)
+		return 0, fmt.Errorf("the mounts in %s are not known: %w", dir.Name(), err)
 	}
 	for line := range strings.Lines(string(info)) {
 		if id, ok := strings.CutPrefix(line, "mnt_id:"); ok {
 			return strconv.Atoi(strings.TrimSpace(id))
 		}
 	}
-	return 0, fmt.Errorf("what is mounted in %s is not known: the kernel does not name the mount of a descriptor", dir.Name())
+	return 0, fmt.Errorf("the mounts in %s are not known: the kernel does not report the mount of a descriptor", dir.Name())
 }
 
 // where returns the present path of a directory, as other programs see it.

@@ -48,7 +48,7 @@ func Make(ctx context.Context, parent string, k Kind, size int64) (*Volume, erro
 	case err == nil:
 		return v, nil
 	case errors.Is(err, unix.EPERM):
-		err = &MissingError{Kind: k.Name, Why: fmt.Sprintf("this process may not: %v (is it in a container?)", err), Root: true}
+		err = &MissingError{Kind: k.Name, Why: fmt.Sprintf("this process is not permitted: %v (is it in a container?)", err), Root: true}
 	default:
 		err = fmt.Errorf("%s can't be made in %s: %w", k.Name, parent, err)
 	}
@@ -177,7 +177,7 @@ func (v *Volume) makePoint() error {
 // method of the volume may run at the same time.
 func (v *Volume) Remount(ctx context.Context) error {
 	if v.Device == "" {
-		return fmt.Errorf("%s can't be remounted, for a tmpfs is only in memory: %w", v.Dir(), errors.ErrUnsupported)
+		return fmt.Errorf("%s can't be remounted, because a tmpfs is in memory: %w", v.Dir(), errors.ErrUnsupported)
 	}
 	if err := ctx.Err(); err != nil {
 		return err
@@ -263,7 +263,7 @@ func (v *Volume) ended(patience time.Duration, using string) error {
 		return nil
 	}, unix.EBUSY, patience)
 	if err != nil {
-		return fmt.Errorf("the %s in %s is not checked and not removed: %w: %s; end that and run: holdfast volumes --clean %s",
+		return fmt.Errorf("the %s in %s is not checked and not removed: %w: %s; stop it, then run: holdfast volumes --clean %s",
 			v.kind.Name, v.dir.Name(), err, using, filepath.Dir(v.dir.Name()))
 	}
 	return nil

@@ -300,7 +300,7 @@ func TestCanNamesAllThatIsMissing(t *testing.T) {
 	if err := kind(t, "tmpfs").canOn(h); err != nil {
 		t.Errorf("a tmpfs needs no loop device: %v", err)
 	}
-	if err := kind(t, "bfs").canOn(h); err == nil || !strings.Contains(err.Error(), "/no/such/device is not there") {
+	if err := kind(t, "bfs").canOn(h); err == nil || !strings.Contains(err.Error(), "/no/such/device does not exist") {
 		t.Errorf("without loop devices: %v", err)
 	}
 }

@@ -200,7 +200,7 @@ func TestListFollowsTheDirectory(t *testing.T) {
 	s.wants("/", http.StatusOK, "There are no results here yet")
 	all := lines(t, sample(t))
 	write(t, dir, "a.jsonl", all[:3]...)
-	s.wants("/", http.StatusOK, "watch it", "no end: the run was killed or still goes on")
+	s.wants("/", http.StatusOK, "watch it", "no end: the run was killed or is still going on")
 	long := time.Now().Add(-time.Hour)
 	if err := os.Chtimes(filepath.Join(dir, "a.jsonl"), long, long); err != nil {
 		t.Fatal(err)

@@ -67,9 +67,9 @@ data is not valid UTF-8. With --follow, cat waits for new records until you end 
 		Use:   "repair directory new-directory [flags]",
 		Short: "copy the intact part of a log to a new directory",
 		Long: `Repair copies the records before the first missing one to a new log, with their
-indices, and makes it durable. The copy has the permissions of the damaged log, which
-stays unchanged. The exit code is 1 if intact records were not copied, because they
-can't keep their indices in the copy.`,
+indices, and makes it durable. The copy never has more permissions than the damaged
+log, which stays unchanged. The exit code is 1 if intact records were not copied,
+because they can't keep their indices in the copy.`,
 		Example:     `  holdfast wal repair log log.repaired`,
 		Annotations: cli.Exits(map[int]string{cli.ExitNotMet: "intact records were not copied"}),
 		Args:        arguments(2, "wal repair needs the directory of a log and a new directory"),

@@ -90,7 +90,7 @@ func remountable(dir string) (mounted, error) {
 		}
 	}
 	if m.shared() != parentShared {
-		return m, fmt.Errorf("it is shared with other mount namespaces and what it is mounted on is not, or the other way about, which can't be repeated; mount --make-shared or --make-private %s first", m.Point)
+		return m, fmt.Errorf("its propagation (shared or private) differs from the mount below it, which can't be repeated; mount --make-shared or --make-private %s first", m.Point)
 	}
 	return m, nil
 }
@@ -140,14 +140,14 @@ func mountAgain(m mounted) (mountCall, error) {
 	how := mountCall{mounted: m}
 	var stat unix.Stat_t
 	if err := unix.Stat(m.Source, &stat); err != nil {
-		return how, fmt.Errorf("its device %s is not to be found: %w", m.Source, err)
+		return how, fmt.Errorf("its device %s can't be found: %w", m.Source, err)
 	}
 	device := fmt.Sprintf("%d:%d", unix.Major(uint64(stat.Rdev)), unix.Minor(uint64(stat.Rdev)))
 	if stat.Mode&unix.S_IFMT != unix.S_IFBLK || device != m.Device {
 		return how, fmt.Errorf("its source %s is not the block device %s", m.Source, m.Device)
 	}
 	if slices.Contains(m.Options, "ro") != slices.Contains(m.Super, "ro") {
-		return how, errors.New("its mount is read-only and the file system is not, or the other way about (after an error on the disk, perhaps: see dmesg), which mount(2) can't repeat")
+		return how, errors.New("its mount and its file system differ in read-only (perhaps after a disk error: see dmesg), which mount(2) can't repeat")
 	}
 	for _, option := range m.Options {
 		flag, ok := mountFlags()[option]
@@ -167,7 +167,7 @@ func mountAgain(m mounted) (mountCall, error) {
 	if name, err := os.ReadFile(filepath.Join("/sys/dev/block", m.Device, "loop/backing_file")); err == nil {
 		how.image = strings.TrimSuffix(string(name), "\n")
 		if _, err := os.Stat(how.image); err != nil {
-			return how, fmt.Errorf("the image under %s, whose cache would stay, is not to be found: %w", m.Source, err)
+			return how, fmt.Errorf("the image under %s can't be found, so its cache would stay: %w", m.Source, err)
 		}
 	}
 	return how, tryOptions(m.Kind, data)
@@ -182,7 +182,7 @@ func (m mounted) dataAndFlags() (data []string, flags uintptr, err error) {
 		case ok:
 			flags |= flag
 		case strings.Contains(option, ","):
-			return nil, 0, fmt.Errorf("its mount option %q has a comma in it, which can't be repeated by mount(2)", option)
+			return nil, 0, fmt.Errorf("its mount option %q contains a comma, which mount(2) can't repeat", option)
 		default:
 			data = append(data, option)
 		}
@@ -229,7 +229,7 @@ func (how mountCall) remount() error {
 	if err := unix.Unmount(how.Point, unix.UMOUNT_NOFOLLOW); err != nil {
 		switch {
 		case errors.Is(err, unix.EBUSY):
-			return fmt.Errorf("%w: some program has a file open there, or its working directory; end it (fuser -vm %s names it)", err, quoted(how.Point))
+			return fmt.Errorf("%w: a program has a file open there, or its working directory; end that program (fuser -vm %s names it)", err, quoted(how.Point))
 		case errors.Is(err, unix.EPERM):
 			return fmt.Errorf("%w; run as root", err)
 		}
@@ -279,7 +279,7 @@ func (how mountCall) mount() error {
 		return unix.Mount(how.Source, how.Point, how.Kind, how.flags, how.data)
 	})
 	if err != nil {
-		return fmt.Errorf("it is not mounted any more, for mounting it again fails: %w; bring it back with: %s", err, how.command())
+		return fmt.Errorf("it could not be mounted again, and is unmounted now: %w; mount it with: %s", err, how.command())
 	}
 	return nil
 }
@@ -309,7 +309,7 @@ func (how mountCall) compare() error {
 			return nil
 		}
 	}
-	return fmt.Errorf("it is mounted again, but not as it was; to bring that back: umount %s && %s", quoted(how.Point), how.command())
+	return fmt.Errorf("it is mounted again, but not as before; to restore it: umount %s && %s", quoted(how.Point), how.command())
 }
 
 func (m mounted) sameAs(old mounted) bool {

@@ -218,7 +218,7 @@ func TestRemountRefusesWhatItCannotRepeat(t *testing.T) {
 		if err := os.Remove(filepath.Join(filepath.Dir(dir), "image")); err != nil {
 			t.Fatal(err)
 		}
-		refused(t, dir, "is not to be found")
+		refused(t, dir, "can't be found")
 	})
 }
 

@@ -96,7 +96,7 @@ func tracepointID(name string) (uint64, error) {
 		return strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
 	}
 	if errors.Is(err, fs.ErrPermission) {
-		return 0, fmt.Errorf("system calls can't be counted: %w; tracefs is for root: run as root, or let it be read (mount -o remount,gid=… and mode=750)", err)
+		return 0, fmt.Errorf("system calls can't be counted: %w; only root may read tracefs: run as root, or allow reading it (mount -o remount,gid=… and mode=750)", err)
 	}
 	return 0, fmt.Errorf("system calls can't be counted: tracefs is not mounted on %s (as root: mount -t tracefs tracefs %[1]s): %w",
 		tracefsDirs[0], errors.ErrUnsupported)

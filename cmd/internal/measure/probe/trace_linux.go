@@ -372,7 +372,7 @@ func whatForbids(yama, status string) string {
 	}
 	switch {
 	case yama == "3":
-		return "kernel.yama.ptrace_scope is 3, which forbids it until the machine is started anew with another"
+		return "kernel.yama.ptrace_scope is 3, which forbids it until the machine is restarted with another value"
 	case yama == "2":
 		return "kernel.yama.ptrace_scope is 2: run as root, give CAP_SYS_PTRACE, or set it to 1"
 	case fields["TracerPid"] != "" && fields["TracerPid"] != "0":

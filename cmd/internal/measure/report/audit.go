@@ -31,7 +31,7 @@ type Audit struct {
 const AuditVersion = 1
 
 // ErrNoBenchmark reports that an audit has no lines for benchstat.
-var ErrNoBenchmark = errors.New("an audit has no benchmark lines: its results have (holdfast report FILE --export bench)")
+var ErrNoBenchmark = errors.New("an audit has no benchmark lines; run holdfast report FILE --export bench on its results")
 
 // WriteAudit writes the verdicts in a format, or for a terminal of 60 to 120 columns. A terminal gets the counts and
 // the claims that do not hold, in about 30 lines, unless whole is set. For [Benchmark] it returns ErrNoBenchmark.
@@ -89,7 +89,7 @@ func (a Audit) brief(w io.Writer, columns int) error {
 	if left > 0 {
 		b.WriteString(wrap("… and "+plural(left, "more claim"), width, indent))
 	}
-	b.WriteString("\n" + wrap("--all says why, and what the words mean; --claim NAME tests one alone; --page audit.html has them by their verdicts", width, indent))
+	b.WriteString("\n" + wrap("--all prints the reasons and explains the words; --claim NAME tests only one claim; --page audit.html makes a page with a filter by verdict", width, indent))
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -163,8 +163,8 @@ func (a Audit) notes() []string {
 	}
 	notes := []string{
 		"", fmt.Sprintf("%s; %s", plural(len(a.Claims), "claim"), strings.Join(parts, "; ")),
-		"holds: the whole 95 % interval of what was measured lies within what the claim allows; does not hold here: all of it lies beyond; was never so: " +
-			"no machine can make it so; at the edge: the interval contains a bound of what the claim allows, so that the next run may say either. Each interval is at 95 % by itself, so that of 20 claims one may be judged wrongly.",
+		"holds: the whole 95 % interval of the measured figure is within the claim; does not hold here: the whole interval is beyond it; was never so: " +
+			"it is false on every machine; at the edge: the interval contains a bound of the claim, so the next run may decide either way. Each interval holds with 95 % by itself, so one of 20 claims may be judged wrongly.",
 	}
 	for _, c := range a.Claims {
 		if c.Command != "" {

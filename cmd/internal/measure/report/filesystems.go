@@ -130,7 +130,7 @@ func (s several) notes() []string {
 	if s.parts[0].shown == nil {
 		notes = s.sheet.notes()[:1]
 	}
-	notes = append(notes, "each file system ran every cell once in each round, in one order of them all; only cells of one file system are set against each other, but for what is side by side")
+	notes = append(notes, "each file system ran every cell once in each round, all in one order; cells are compared only within a file system, except in the tables side by side")
 	// These file systems could not be made. Missing parts of the others are among their own notes.
 	made := s.Run.FileSystems()
 	for _, m := range s.Run.Header.Missing {
@@ -329,7 +329,7 @@ func (p part) page() page.Section {
 		one.Sections = pageTables(withRows(p.shown.Tables))
 	}
 	if len(p.made.Machine) > 0 {
-		one.Sections = append(one.Sections, page.Section{Title: "what differs from the machine", Tables: []page.Table{p.machineTable(p.made.Machine, "value there")}})
+		one.Sections = append(one.Sections, page.Section{Title: "differences from the machine", Tables: []page.Table{p.machineTable(p.made.Machine, "value there")}})
 	}
 	return one
 }

@@ -43,7 +43,7 @@ func withRows(tables []study.Table) []study.Table {
 }
 
 // readStudy explains how to read the tables of a study.
-const readStudy = "figures are medians of the rounds with their 95 % intervals, ratios are of the same rounds; what was published is given as it was printed"
+const readStudy = "figures are medians of the rounds with their 95 % intervals; ratios are taken round by round; published figures are as printed in the document"
 
 // notes explain how to read the tables, and list the missing parts.
 func (s studied) notes() []string { return append([]string{readStudy}, s.ownNotes()...) }
@@ -55,7 +55,7 @@ func (s studied) ownNotes() []string {
 		notes = append(notes, notRun+m)
 	}
 	if s.Outliers > 0 {
-		notes = append(notes, fmt.Sprintf("outliers: %d of %s, and they count like all others", s.Outliers, plural(s.Trials, "trial")))
+		notes = append(notes, fmt.Sprintf("outliers: %d of %s; none is left out", s.Outliers, plural(s.Trials, "trial")))
 	}
 	return notes
 }
@@ -135,7 +135,7 @@ func (s studied) brief(b *strings.Builder) {
 	if left > 0 {
 		more = plural(left, "more table") + ", " + more
 	}
-	b.WriteString(wrap("--all also shows "+more+"; of results that -o kept, holdfast report FILE --all does", s.width(), indent))
+	b.WriteString(wrap("--all also shows "+more+"; for results kept with -o, use holdfast report FILE --all", s.width(), indent))
 }
 
 func shownText(b *strings.Builder, tables []study.Table, picture *chart.Dots, width int) {
@@ -261,7 +261,7 @@ func (s studied) page() page.Page {
 	p.Answer = s.said(s.learnt())
 	p.Sections = pageTables(s.tables())
 	if s.Picture != nil {
-		picture := page.Section{Title: "Picture", Charts: []page.Chart{{Picture: s.Picture.SVG(), Caption: dotsCaption + " What was published has a bar from the least to the most, or a dot."}}}
+		picture := page.Section{Title: "Picture", Charts: []page.Chart{{Picture: s.Picture.SVG(), Caption: dotsCaption + " Published figures are a bar from the least to the largest, or a dot."}}}
 		p.Sections = slices.Insert(p.Sections, 0, picture)
 	}
 	p.Sections = append(p.Sections, s.foot(s.notes(), studyMethod())...)
@@ -279,7 +279,7 @@ func pageTables(tables []study.Table) (all []page.Section) {
 func studyMethod() []string {
 	return []string{
 		"Every round runs every arm once, in a new order drawn from the seed. A warm-up round comes first; it counts the system calls, which would slow a timed trial down, and is in no other figure.",
-		"What is in the clock is the arm's own, and stands in docs/studies.md. Not in it: preparing the file and the memory that it takes, a garbage collection before the trial, reading back and checking what was written, and removing it. A time counts only if the bytes were right.",
-		"The figure is the median with its distribution-free 95 % interval. A ratio is the Hodges-Lehmann estimate of the ratios of the same rounds; faster, slower and same are said only where its 95 % interval and the noise allow it, else it is not proven. No outlier is dropped.",
+		"Each arm times its own work, described in docs/studies.md. Not timed: the preparation of the file and of its memory, a garbage collection before the trial, the check of the written bytes, and the removal of the file. A time counts only if the bytes were right.",
+		"The figure is the median with its distribution-free 95 % interval. A ratio is the Hodges-Lehmann estimate of the ratios round by round. The word is faster, slower or same if its 95 % interval and the noise prove it, else not proven. No outlier is dropped.",
 	}
 }

@@ -60,7 +60,7 @@ func CreateIn(dir *os.Root, name string, h Header) (*File, error) {
 }
 
 // ErrChanged means that a file holds another run than when it was read.
-var ErrChanged = errors.New("holds another run than when it was read")
+var ErrChanged = errors.New("has another run now than when it was read")
 
 // Resume opens the file at path, which has an unfinished run, cuts off an incomplete last line, and
 // appends r. It returns the run as it was before. It does not change a file that is no results file, or
@@ -91,7 +91,7 @@ func (f *File) resume(r Resumption, same func(Run) bool) (Run, error) {
 		return run, err
 	}
 	if run.Header.SchemaVersion != SchemaVersion {
-		return run, fmt.Errorf("%w: schema_version %d, and only %d can go on", ErrOlder, run.Header.SchemaVersion, SchemaVersion)
+		return run, fmt.Errorf("%w: schema_version %d, and only runs of version %d can be continued", ErrOlder, run.Header.SchemaVersion, SchemaVersion)
 	}
 	if same != nil && !same(run) {
 		return run, ErrChanged
@@ -201,7 +201,7 @@ func (e *FormatError) Unwrap() error { return e.Err }
 // The reasons to refuse a file.
 var (
 	ErrNotResults = errors.New("not a results file of holdfast: the first line is not a header")
-	ErrNoHeader   = errors.New("breaks off within its first line, so nothing was measured yet")
+	ErrNoHeader   = errors.New("ends within its first line, so nothing was measured yet")
 	ErrNUL        = errors.New("holds NUL bytes, as a power cut or a broken disk leaves them")
 	ErrNewer      = errors.New("was written by a newer holdfast")
 	ErrOlder      = errors.New("was written by an older holdfast") // returned by Resume only
@@ -326,7 +326,7 @@ func (r *Run) takeHeader(line []byte, first bool) error {
 		return err
 	}
 	if v.SchemaVersion > SchemaVersion {
-		return fmt.Errorf("%w: schema_version %d, and this one reads up to %d", ErrNewer, v.SchemaVersion, SchemaVersion)
+		return fmt.Errorf("%w: schema_version %d, and this version of holdfast reads up to %d", ErrNewer, v.SchemaVersion, SchemaVersion)
 	}
 	if v.SchemaVersion < 1 {
 		return ErrNotResults
@@ -404,7 +404,7 @@ func (r *reader) takeTrial(line []byte) error {
 // check refuses values that no trial can have.
 func (t *Trial) check(histograms bool) error {
 	if t.Records <= 0 || t.Elapsed <= 0 {
-		return fmt.Errorf("a trial of %d records in %d ns is none", t.Records, int64(t.Elapsed))
+		return fmt.Errorf("a trial of %d records in %d ns is not possible", t.Records, int64(t.Elapsed))
 	}
 	if key, n := negative(reflect.ValueOf(*t)); key != "" {
 		return fmt.Errorf("%s %d of round %d of %s is negative", key, n, t.Round, t.Cell)

@@ -371,9 +371,9 @@ func (r Run) Mark() string {
 	done := fmt.Sprintf("%d of %d rounds are complete", r.Rounds(), r.Header.Plan.Rounds)
 	switch {
 	case r.Torn:
-		return fmt.Sprintf("torn: the file breaks off within line %d; %s", r.TornAt, done)
+		return fmt.Sprintf("torn: the file ends within line %d; %s", r.TornAt, done)
 	case r.End == nil:
-		return "no end: the run was killed or still goes on; " + done
+		return "no end: the run was killed or is still going on; " + done
 	case r.Complete():
 		return ""
 	case r.End.Reason == "":

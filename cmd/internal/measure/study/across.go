@@ -71,7 +71,7 @@ func across(all []Evidence) Shown {
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	t.Notes = append(t.Notes, "a ratio is of the same rounds; the word is said of its 95 % interval, which is for this one ratio, and of the noise of both file systems")
+	t.Notes = append(t.Notes, "ratios are taken round by round; the word follows from the ratio's own 95 % interval and the noise of both file systems")
 	return Shown{Tables: []Table{t}, Learnt: learntBeside(all)}
 }
 
@@ -131,7 +131,7 @@ func learntBeside(all []Evidence) string {
 	for _, e := range all {
 		parts = append(parts, fmt.Sprintf("%s in %d", e.FileSystem, wins[e.FileSystem]))
 	}
-	return fmt.Sprintf("of %d arms the median of a record was the least on %s", arms, strings.Join(parts, ", on "))
+	return fmt.Sprintf("of %d arms, the median time of a record was the shortest on %s", arms, strings.Join(parts, ", on "))
 }
 
 // insideAndOut compares the times of the same arms on the same file system inside User-Mode Linux and
@@ -140,10 +140,10 @@ func learntBeside(all []Evidence) string {
 // replaces it.
 func insideAndOut(all []Evidence) (t Table, ok bool) {
 	t = Table{
-		Title: "what being inside User-Mode Linux costs: time of a record",
+		Title: "the cost of User-Mode Linux: time of a record",
 		Notes: []string{
-			"a ratio is inside to outside, of the same rounds",
-			"times inside compare with each other alone: every system call there is caught and carried out by another process, and a cache is in memory that is another cache's",
+			"a ratio is inside to outside, round by round",
+			"compare times inside only with each other: there, another process intercepts and executes every system call, and the guest's page cache lies in the host's",
 		},
 	}
 	for _, inside := range all {

@@ -29,7 +29,7 @@ func (s Study) Again(h result.Header, counting trial.Counting) (trial.Matrix, er
 			if at := slices.IndexFunc(missing, func(m result.Missing) bool { return m.Cell == want.Name }); at >= 0 {
 				why = ": " + missing[at].Why
 			}
-			return m, fmt.Errorf("the study %s has no such arm here as %s%s", s.Name, want.Name, why)
+			return m, fmt.Errorf("this build of the study %s has no arm %s%s", s.Name, want.Name, why)
 		}
 		m.Cells = append(m.Cells, now.Cells[i])
 	}

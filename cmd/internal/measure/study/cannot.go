@@ -27,7 +27,7 @@ func NoSocket() string {
 func CacheMissing(c Choice, cache result.Cache) string {
 	switch cache {
 	case result.NewFile:
-		return "a file that is new has nothing to read or to write over: give --cache cold, warm or drop"
+		return "a new file has nothing to read or to overwrite: use --cache cold, warm or drop"
 	case result.Cold:
 		return c.NeverCold
 	case result.Dropped:

@@ -66,7 +66,7 @@ func (c Claim) Takes() []string {
 func (c Claim) Judge(e Evidence) Finding {
 	if here := e.Fact("file system"); c.Of != "" && c.Of != here {
 		return Finding{
-			Verdict: NotChecked, Why: fmt.Sprintf("it is said of %s, and this directory is on %s", c.Of, here),
+			Verdict: NotChecked, Why: fmt.Sprintf("the claim is about %s, and this directory is on %s", c.Of, here),
 			Settle: "--dir A_DIRECTORY_ON_" + strings.ToUpper(c.Of),
 		}
 	}
@@ -239,7 +239,7 @@ func (m Measured) Open(allowed Span) Finding {
 		if bound < m.Low {
 			bound = allowed.Most
 		}
-		f.Verdict, f.Why = AtEdge, "the interval contains "+m.Text(bound)+", a bound of what the claim allows: the next run may lie on either side"
+		f.Verdict, f.Why = AtEdge, "the interval contains "+m.Text(bound)+", a bound of the claim: the next run may lie on either side"
 	}
 	return f
 }
@@ -247,7 +247,7 @@ func (m Measured) Open(allowed Span) Finding {
 // Unsettled is the reason why there is no interval.
 func (m Measured) Unsettled() string {
 	if math.IsNaN(m.Value) {
-		return "nothing was measured of it"
+		return "it was not measured"
 	}
 	return "too few rounds for an interval"
 }

@@ -146,5 +146,5 @@ func Point(series int, s stat.Summary) chart.Point {
 
 // OnCPUs is the note on the number of CPUs that Go ran goroutines on.
 func OnCPUs(e Evidence) string {
-	return fmt.Sprintf("Go ran goroutines on %s CPUs at once (GOMAXPROCS): locks that many share cost more, and readers gain more, where there are many.", e.Fact("GOMAXPROCS"))
+	return fmt.Sprintf("Go ran goroutines on %s CPUs at once (GOMAXPROCS): with more CPUs, shared locks cost more and parallel readers gain more.", e.Fact("GOMAXPROCS"))
 }

@@ -31,7 +31,7 @@ func AgainOn(studies study.List, h result.Header, counting trial.Counting, sites
 	for _, name := range whole.FileSystems() {
 		i := slices.IndexFunc(sites, func(s study.Site) bool { return s.FileSystem == name })
 		if i < 0 {
-			return m, fmt.Errorf("the results have cells on %s, which is not there", name)
+			return m, fmt.Errorf("the results have cells on %s, which does not exist", name)
 		}
 		part, err := Again(studies, whole.On(name).Header, counting)
 		if err != nil {

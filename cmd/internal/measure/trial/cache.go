@@ -27,9 +27,9 @@ type CacheError struct {
 
 func (e *CacheError) Error() string {
 	if e.Err != nil {
-		return fmt.Sprintf("the page cache can't be made %q: %v", e.Asked, e.Err)
+		return fmt.Sprintf("the page cache can't reach the state %q: %v", e.Asked, e.Err)
 	}
-	return fmt.Sprintf("the page cache can't be made %q: %d of the file's %d pages are in it (%s)", e.Asked, e.Before.Resident, e.Before.Pages, e.Before.Source)
+	return fmt.Sprintf("the page cache can't reach the state %q: %d of the file's %d pages are cached (%s)", e.Asked, e.Before.Resident, e.Before.Pages, e.Before.Source)
 }
 
 func (e *CacheError) Unwrap() error { return e.Err }
@@ -102,7 +102,7 @@ func (g *WorkDir) remount() error {
 		return mountAgain()
 	}
 	if g.held.IsHeld() {
-		return fmt.Errorf("%s can't be remounted: others may rename a part of that path meanwhile; use a directory that is root's", g.Dir())
+		return fmt.Errorf("%s can't be remounted: other users may rename a part of that path meanwhile; use a directory that belongs to root", g.Dir())
 	}
 	if err := g.held.Close(); err != nil {
 		return err

@@ -65,7 +65,7 @@ func CountByTrace(cmd *exec.Cmd) (counts map[string]*result.SystemCalls, why str
 	for _, pair := range pairs {
 		var t Traced
 		if err := list.Decode(&t); err != nil {
-			return nil, fmt.Sprintf("%d trials were traced, and fewer reported: %v", len(pairs), err)
+			return nil, fmt.Sprintf("%d trials were traced, but fewer were reported: %v", len(pairs), err)
 		}
 		counts[t.Cell] = systemCalls(pair, "ptrace")
 		counts[t.Cell].Records = t.Records

@@ -84,7 +84,7 @@ func Leftovers(parent string) (names []string, err error) {
 }
 
 // ErrAlive means that the run which made a work directory still goes on.
-var ErrAlive = errors.New("the run that made it still goes on")
+var ErrAlive = errors.New("the run that made it is still going on")
 
 // The names of a work directory, of the entries in it, and of the files in a trial's directory. Studies
 // that keep a file for all trials use them too. See OpenWorkDir, fresh, fill and Beside.
@@ -106,7 +106,7 @@ func createdName() *regexp.Regexp { return regexp.MustCompile(`^(check|[a-z]+-\d
 // this one. RemoveLeftover waits some seconds for it; after them the error is ErrAlive.
 func RemoveLeftover(parent, name string) (removed bool, err error) {
 	if !workDirName().MatchString(name) {
-		return false, fmt.Errorf("%q is not a name that a run gives its directory", name)
+		return false, fmt.Errorf("%q is not a name of a run's directory", name)
 	}
 	for begun := time.Now(); ; time.Sleep(endingStep) {
 		removed, err = removeLeftover(parent, name)

@@ -105,10 +105,10 @@ func TestRemoveLeftoverTouchesNothingElse(t *testing.T) {
 	check("holdfast-bench-1", "mine.txt in it is nothing that a run makes", func(parent string) {
 		leave(t, leave(t, parent, "holdfast-bench-1"), "holdfast-bench-2", "1", "mine.txt")
 	})
-	check("mine", `"mine" is not a name that a run gives its directory`, dir("mine", "1"))
-	check("holdfast-bench-1x", "is not a name that a run gives", dir("holdfast-bench-1x", "1"))
-	check("../holdfast-bench-1", "is not a name that a run gives", func(string) {})
-	check("", "is not a name that a run gives", func(string) {})
+	check("mine", `"mine" is not a name of a run's directory`, dir("mine", "1"))
+	check("holdfast-bench-1x", "is not a name of a run's directory", dir("holdfast-bench-1x", "1"))
+	check("../holdfast-bench-1", "is not a name of a run's directory", func(string) {})
+	check("", "is not a name of a run's directory", func(string) {})
 	check("holdfast-bench-1", "is no directory", func(parent string) {
 		if err := os.WriteFile(filepath.Join(parent, "holdfast-bench-1"), nil, 0o600); err != nil {
 			t.Fatal(err)

@@ -73,7 +73,7 @@ type ContentError struct {
 }
 
 func (e *ContentError) Error() string {
-	return fmt.Sprintf("the file is not what was written: at byte %d %s", e.Offset, e.Reason)
+	return fmt.Sprintf("the file differs from the written records: at byte %d %s", e.Offset, e.Reason)
 }
 
 // readBytes is the approximate size of a read.
@@ -90,11 +90,11 @@ func verify(path string, headSize int64, size int, counts []int64) error {
 	defer f.Close()
 	got := make([]byte, headSize)
 	if _, err := io.ReadFull(f, got); err != nil && headSize > 0 {
-		return &ContentError{0, fmt.Sprintf("what stood there before is not whole: %v", err)}
+		return &ContentError{0, fmt.Sprintf("the earlier content is incomplete: %v", err)}
 	}
 	for i, want := range head(headSize) {
 		if got[i] != want {
-			return &ContentError{int64(i), "what stood there before has changed"}
+			return &ContentError{int64(i), "the earlier content has changed"}
 		}
 	}
 	return verifyRecords(f, headSize, size, counts)
@@ -116,11 +116,11 @@ func verifyRecords(r io.Reader, offset int64, size int, counts []int64) error {
 		}
 		switch {
 		case n%size > 0 && errors.Is(err, io.ErrUnexpectedEOF):
-			return &ContentError{offset, fmt.Sprintf("the last record has %d of %d bytes", n%size, size)}
+			return &ContentError{offset, fmt.Sprintf("the last record has only %d of %d bytes", n%size, size)}
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 			for i, s := range sources {
 				if int64(s.next) != counts[i] {
-					return &ContentError{offset, fmt.Sprintf("the file ends, with %d of %d records of writer %d", s.next, counts[i], i)}
+					return &ContentError{offset, fmt.Sprintf("the file ends with %d of %d records of writer %d", s.next, counts[i], i)}
 				}
 			}
 			return nil
@@ -140,9 +140,9 @@ func check(got []byte, sources []*source, counts []int64) string {
 	s := sources[writer]
 	switch next := int64(s.next); {
 	case number < next:
-		return fmt.Sprintf("record %d of writer %d stands again or too late", number, writer)
+		return fmt.Sprintf("record %d of writer %d is repeated or too late", number, writer)
 	case number > next:
-		return fmt.Sprintf("record %d of writer %d stands where its record %d is due", number, writer, next)
+		return fmt.Sprintf("record %d of writer %d is in the place of its record %d", number, writer, next)
 	case number >= counts[writer]:
 		return fmt.Sprintf("record %d of writer %d was never written", number, writer)
 	}

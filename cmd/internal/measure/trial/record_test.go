@@ -44,13 +44,13 @@ func TestVerifyCatches(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 	}
-	check("lost in the middle", "record 2 of writer 0 stands where its record 1 is due", func(r [][]byte) [][]byte { return slices.Delete(r, 2, 3) })
-	check("lost at the end", "the file ends, with 2 of 3 records of writer 0", func(r [][]byte) [][]byte { return r[:4] })
+	check("lost in the middle", "record 2 of writer 0 is in the place of its record 1", func(r [][]byte) [][]byte { return slices.Delete(r, 2, 3) })
+	check("lost at the end", "the file ends with 2 of 3 records of writer 0", func(r [][]byte) [][]byte { return r[:4] })
 	check("lost all of a writer", "record 1 of writer 1", func(r [][]byte) [][]byte { return append(r[:1], r[2:]...) })
 	check("empty", "with 0 of 3 records of writer 0", func([][]byte) [][]byte { return nil })
-	check("doubled", "record 1 of writer 0 stands again", func(r [][]byte) [][]byte { return slices.Insert(r, 3, r[2]) })
-	check("swapped", "record 1 of writer 0 stands where its record 0 is due", func(r [][]byte) [][]byte { r[0], r[2] = r[2], r[0]; return r })
-	check("torn at the end", "the last record has 23 of 24 bytes", func(r [][]byte) [][]byte { r[4] = r[4][:23]; return r })
+	check("doubled", "record 1 of writer 0 is repeated", func(r [][]byte) [][]byte { return slices.Insert(r, 3, r[2]) })
+	check("swapped", "record 1 of writer 0 is in the place of its record 0", func(r [][]byte) [][]byte { r[0], r[2] = r[2], r[0]; return r })
+	check("torn at the end", "the last record has only 23 of 24 bytes", func(r [][]byte) [][]byte { r[4] = r[4][:23]; return r })
 	check("one byte lost in the middle", "wrong bytes", func(r [][]byte) [][]byte { r[2] = r[2][:23]; return r })
 	check("one record too many", "record 2 of writer 1 was never written", func(r [][]byte) [][]byte {
 		s := newSource(1, testSize)
@@ -59,13 +59,13 @@ func TestVerifyCatches(t *testing.T) {
 		return append(r, s.record())
 	})
 	check("a stranger's bytes", "no record begins", func(r [][]byte) [][]byte { return append(r, bytes.Repeat([]byte("x"), testSize)) })
-	check("zeros", "stands again", func(r [][]byte) [][]byte { r[4] = make([]byte, testSize); return r })
+	check("zeros", "is repeated", func(r [][]byte) [][]byte { r[4] = make([]byte, testSize); return r })
 	check("two records mixed", "wrong bytes", func(r [][]byte) [][]byte {
 		copy(r[2][12:], r[3][12:])
 		return r
 	})
 	for at := range testSize {
-		check("a flipped bit", "the file is not what was written: at byte 48", func(r [][]byte) [][]byte { r[2][at] ^= 1; return r })
+		check("a flipped bit", "the file differs from the written records: at byte 48", func(r [][]byte) [][]byte { r[2][at] ^= 1; return r })
 	}
 }
 

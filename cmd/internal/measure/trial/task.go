@@ -157,7 +157,7 @@ func (t Task) Run(ctx context.Context, g *WorkDir, counting Counting, records, s
 		if err = errors.Join(os.RemoveAll(to), os.Rename(path, to)); errors.Is(err, fs.ErrNotExist) { // the work makes no file
 			err = nil
 		} else if err != nil {
-			err = fmt.Errorf("keep what was written: %w", err)
+			err = fmt.Errorf("keep the written files: %w", err)
 		}
 	}
 	if !t.Keep {
