@@ -278,7 +278,7 @@ func TestRemountReportsTheCommand(t *testing.T) {
 		missing := how
 		missing.Source = "/dev/none"
 		err = missing.mount()
-		if err == nil || !strings.Contains(err.Error(), "not mounted any more") || !strings.Contains(err.Error(), "mount -t ext4 -o ") {
+		if err == nil || !strings.Contains(err.Error(), "is unmounted now") || !strings.Contains(err.Error(), "mount -t ext4 -o ") {
 			t.Errorf("err = %v, want the command that brings the mount back", err)
 		}
 		if err := unix.Unmount(dir, 0); err != nil {
