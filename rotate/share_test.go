@@ -208,9 +208,9 @@ func TestARotationThatAnotherProcessMadeIsNotMadeAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		time.Sleep(time.Minute - 1)
+		time.Sleep(time.Minute - time.Nanosecond)
 		both[1].mu.Lock()
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		for both[0].Stats().Rotations == 0 {
 			runtime.Gosched()
 		}
