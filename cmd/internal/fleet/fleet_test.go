@@ -259,7 +259,7 @@ func TestThousandHosts(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	t.Logf("%d files of %d KiB: %v, %d MiB more from the system\n%s", hosts, size/hosts>>10, took.Round(time.Millisecond), (after.Sys-before.Sys)>>20, out)
 	m.want(out, "999 hosts in 2 groups: 2 outliers (node0077: syncs 0.0", "node0618 (group 1): syncs slower: 2", "differs: kernel 5.4 (its peers: 6.1)\n",
-		"node0077 (group 1): syncs too fast to be true: 0.0", "write cache write back, and write through on nearly all of its peers",
+		"node0077 (group 1): syncs too fast to be true: 0.0", "write cache is write back, but write through on nearly all of its peers",
 		"2 hosts never answered: node1000, node1001\n", "1 file can't be used: node0901 (results/node0901.jsonl: is empty")
 	m.want(stderr, "outliers: node0077, node0618\n")
 	if code != cli.ExitNotMet || strings.Count(out, "\n") > 30 {

@@ -134,7 +134,7 @@ func TestClaimOfOneFileSystemIsJudgedThereAlone(t *testing.T) {
 	for _, j := range s.JudgeOn(run) {
 		got = append(got, j.Name+" "+j.FileSystem+" "+j.Why)
 	}
-	want := []string{"any ext4 on ext4", "any xfs on xfs", "any uml-xfs on xfs", "one xfs on xfs", "one uml-xfs on xfs", "none ext4 it is said of jfs, and this directory is on ext4"}
+	want := []string{"any ext4 on ext4", "any xfs on xfs", "any uml-xfs on xfs", "one xfs on xfs", "one uml-xfs on xfs", "none ext4 the claim is about jfs, and this directory is on ext4"}
 	if !slices.Equal(got, want) {
 		t.Errorf("judged %q", got)
 	}
