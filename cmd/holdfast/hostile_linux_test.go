@@ -165,7 +165,7 @@ func TestGroundVanishes(t *testing.T) {
 			}
 			code := c.exit(t)
 			stderr := c.reported.String()
-			if code != cli.ExitCannot || !strings.Contains(stderr, "the directory "+c.ground(t)+" was removed during the measurement: ") || !strings.Contains(stderr, "\nhint: don't remove it while holdfast runs; the results so far are is in "+file) {
+			if code != cli.ExitCannot || !strings.Contains(stderr, "the directory "+c.ground(t)+" was removed during the measurement: ") || !strings.Contains(stderr, "\nhint: don't remove it while holdfast runs; the results so far are in "+file) {
 				t.Errorf("%s: exit code %d, stderr:\n%s", name, code, stderr)
 			}
 			if run := readFile(t, file); run.Rounds() < 1 || run.End == nil || run.End.State != result.Failed {
