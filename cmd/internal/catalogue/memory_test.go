@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,8 +32,13 @@ func TestNoStateInMemoryBreaksAPromise(t *testing.T) {
 	for _, c := range (crash.Options{Workloads: Workloads(), Seed: rand.Uint64()}).Cells(crash.Memory) {
 		w, p, seed := c.Workload, c.Policy, rand.Uint64()
 		v := crash.Cell{Workload: w, Policy: p}.Verdict(crash.Memory, seed)
-		number := 8000
-		if len(w.Targets(p)) < 10 && w.Targets(p)[0].Object == false {
+		number, targets := 8000, w.Targets(p)
+		switch {
+		case w.Scan != nil || slices.ContainsFunc(targets, func(t crash.Target) bool { return t.Gather != nil }):
+			number = 1000 // each is read by a log's own reader
+		case len(targets) > 1000:
+			number = 500 // each compares thousands of files
+		case len(targets) < 10 && !targets[0].Object:
 			number = 80_000 // all that is pending is at one file's end
 		}
 		if err := v.InMemory(w, number/fewer(), crash.Recording{Records: 1200 / min(4, fewer())}, time.Time{}); err != nil {
