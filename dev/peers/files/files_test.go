@@ -132,7 +132,7 @@ func TestCommandRefuses(t *testing.T) {
 		}
 	}
 	check("matches no arm", "-run", "nobody")
-	check("is not a file system that can be made here; there are ext2", "-fs", "ext4,ntfs")
+	check("is not a file system that can be made; use ext2", "-fs", "ext4,ntfs")
 }
 
 func TestRunThatWouldFillTheDiskIsRefused(t *testing.T) {
