@@ -27,16 +27,6 @@ func rotated() *crash.Workload {
 		}}
 }
 
-// sharedLog has the log open twice, as two processes have it. Each process has its policy's Loss for itself: these lose
-// nothing of memory.
-func sharedLog() *crash.Workload {
-	return &crash.Workload{Name: "rotate-shared", About: "the same through two rotate.Files that share the log, with a header",
-		Policies: []holdfast.Policy{holdfast.Unbuffered(), holdfast.Durable()},
-		Targets:  logTargets(logWriters), Run: func(r *crash.Run) error {
-			return onLogs(r, 2, rotate.Options{Policy: r.Policy, MaxSize: rotatedSize, Compress: true, Shared: true, Header: []byte("# of each file\n")})
-		}}
-}
-
 const (
 	rotatedLog  = "app.log"
 	rotatedSize = 700 // more than a sector, or none is torn
