@@ -43,7 +43,7 @@ func TestStartAllocatesLittle(t *testing.T) {
 	if most := 97; len(packages) == 0 || len(packages) > most {
 		t.Errorf("%d packages are initialised, want 1 to %d: %v", len(packages), most, packages)
 	}
-	if most := 102 << 10; sum > most {
+	if most := 106 << 10; sum > most {
 		t.Errorf("packages allocate %d bytes before main, want at most %d; the first are %v", sum, most, packages[:min(len(packages), 8)])
 	}
 	t.Logf("%d packages, %d bytes", len(packages), sum)
