@@ -17,6 +17,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/internal/cli"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 	log "github.com/holdfast-go/holdfast/wal"
 )
 
