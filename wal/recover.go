@@ -211,11 +211,20 @@ func headers(dir *directory) (all []*found, err error) {
 	slices.SortFunc(all, byEpoch)
 	var id *found // the first whose header is known
 	var seals []header
-	for _, s := range all {
+	truncated := false
+	listed := all
+	all = all[:0]
+	for _, s := range listed {
 		page, err := s.readPage(dir)
+		if dir.live && errors.Is(err, os.ErrNotExist) {
+			// TruncateBefore has removed it, and those before it: the log begins behind it.
+			all, seals, truncated = all[:0], nil, true
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
+		all = append(all, s)
 		if s.known && id == nil {
 			id = s
 		}
@@ -226,6 +235,14 @@ func headers(dir *directory) (all []*found, err error) {
 		if next.decode(page[min(sealAt, len(page)):]) == "" && (!s.known || next.id == s.id) && next.epoch > s.epoch {
 			seals = append(seals, next)
 			s.seal = next.link()
+		}
+	}
+	if i := slices.IndexFunc(all, func(s *found) bool { return s.known }); truncated && i >= 0 {
+		// The segments' own marks may be older than that.
+		for _, s := range all[i:] {
+			if s.known {
+				s.low = max(s.low, all[i].first)
+			}
 		}
 	}
 	for _, h := range seals { // in the order of epochs: a segment's own seal follows it

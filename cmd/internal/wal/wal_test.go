@@ -17,7 +17,6 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/internal/cli"
-	"github.com/holdfast-go/holdfast/internal/isolate"
 	log "github.com/holdfast-go/holdfast/wal"
 )
 
@@ -98,9 +97,6 @@ func TestDamageIsReportedAndStaysWhereItIs(t *testing.T) {
 
 // TestALogThatIsOpenIsRead while records are appended and segments removed.
 func TestALogThatIsOpenIsRead(t *testing.T) {
-	if isolate.RaceEnabled {
-		t.Skip("the reader is too slow under the race detector: the log is truncated while it is listed, four times in a row")
-	}
 	dir := logOf(t)
 	l, _, err := log.Open(dir, log.Options{Policy: holdfast.Unbuffered(), SegmentSize: 8 * holdfast.KiB})
 	if err != nil {
