@@ -217,7 +217,9 @@ func TestARotationThatAnotherProcessMadeIsNotMadeAgain(t *testing.T) {
 		if _, err := both[1].Write([]byte("followed\n")); err != nil {
 			t.Fatal(err)
 		}
+		both[0].mu.Lock() // its timer reads the clock too
 		clock = func() time.Time { return time.Now().Add(time.Second) }
+		both[0].mu.Unlock()
 		defer func() { clock = time.Now }()
 		both[1].mu.Unlock()
 		synctest.Wait()

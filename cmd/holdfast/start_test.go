@@ -84,5 +84,5 @@ func TestOnlyTheCommandThatIsAskedForIsMade(t *testing.T) {
 		t.Logf("%q: %d bytes", args, least)
 	}
 	check(100, 18<<10, "--help") // names alone
-	check(1, 11<<10, "copy", "a", "b")
+	check(1, 12<<10, "copy", "a", "b")
 }
