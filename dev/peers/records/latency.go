@@ -28,7 +28,7 @@ func latencies() (all []*group) {
 			limit := *none
 			g := newGroup(fmt.Sprintf("rate=%d/%s", rate, name), fmt.Sprintf("the slowest of 10,000 Writes of 100B (p99.99), by 8 goroutines at %d a second, %s", rate, policy), load(policy), append(arms, &limit))
 			g.Unit = "Write at p99.99"
-			g.Notes = []string{"The time is that of the call of Write (service time). *Since due* is from when a record was due until Write returned (open loop). Go's timers wake the goroutines up to 1 ms late: the arm without a sink has what that takes."}
+			g.Notes = []string{"The time is a call's own, from the call of Write to its return (service time). *Since due* is from when a record was due until Write returned (open loop). Go's timers wake the goroutines up to 1 ms late: the arm without a sink shows this delay."}
 			all = append(all, g)
 		}
 		for _, mode := range []struct{ name, policy string }{

@@ -414,7 +414,7 @@ func TestClearIsThreeTimesInsideOrOutside(t *testing.T) {
 	check("rate>=200k/s", false)
 	check("loss<=0,p99<=9ms,rate>=200k/s", false)
 
-	// A period is exact: its margin is that of the sync.
+	// A period is exact, so only the sync needs a margin.
 	for limit, want := range map[string]bool{"2s": true, "2200ms": true, "1850ms": false} {
 		r := recommend(t, "loss<="+limit, plant{policy: "buffer=0,sync=1s", cpu: 100, rate: 1000, sync: 300 * ms}.row())
 		if r.Clear() != want {
