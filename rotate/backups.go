@@ -341,6 +341,11 @@ func (f *File) compress(p place, b *backup) (err error) {
 	}
 	closeFrom() // Windows removes no open file
 	since := f.names.Losses(p.key)
+	// Under sync=never, or of a killed process, the backup's own name may not be durable. A crash that
+	// kept only the compressed file's would leave the lines there and in the log.
+	if err == nil {
+		err = p.syncDir(since)
+	}
 	if err == nil {
 		err = f.disk.Rename(p.dir, part, whole)
 	}

@@ -63,7 +63,7 @@ func TestLogKeepsThePromises(t *testing.T) {
 func TestWhatOpenFoundIsDurable(t *testing.T) {
 	lazy := holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncClose}}
 	for _, size := range []holdfast.Size{leastSegment, 32 * holdfast.KiB, 128 * holdfast.KiB} {
-		for _, end := range []string{"kill", "failed sync", "close"} {
+		for _, end := range []string{"kill", "failed sync", "a segment without a durable name", "close"} {
 			d := newDisk(t, nil)
 			l, _, err := open(d, "/log", Options{Policy: lazy, SegmentSize: size})
 			if err != nil {
@@ -91,6 +91,18 @@ func TestWhatOpenFoundIsDurable(t *testing.T) {
 					t.Fatal("Close has not returned the failed sync")
 				}
 				d.Mend()
+			case "a segment without a durable name":
+				l.background.Wait() // the spare file is made
+				d.Add(fault.DiskFault{Op: fault.DiskSync, Err: syscall.EIO})
+				for err = nil; err == nil; {
+					want = append(want, bytes.Repeat([]byte{byte(len(want))}, 700))
+					_, err = l.Append(want[len(want)-1])
+				}
+				want = want[:len(want)-1]
+				if err := l.Close(); !errors.Is(err, syscall.EIO) {
+					t.Fatal("Close has not returned the failed sync:", err)
+				}
+				d.Mend()
 			case "kill":
 				l.background.Wait()                   // the spare file is made
 				if err := l.dir.close(); err != nil { // which unlocks it
@@ -98,10 +110,21 @@ func TestWhatOpenFoundIsDurable(t *testing.T) {
 				}
 				l.dir.fd, l.dir.lock = -1, -1
 			}
+			var images []*fault.Image // of a power cut while the log is opened the second time
+			random := rand.New(rand.NewPCG(uint64(size), 0))
+			d.Watch(func(fault.DiskCall) { images = append(images, d.PowerCut(random)) })
 			if end != "close" {
 				var found Recovery
 				if second, found, err = open(d, "/log", Options{Policy: lazy, SegmentSize: size}); err != nil || found.Last != uint64(len(want)) {
 					t.Fatal(size, end, found, err)
+				}
+			}
+			d.Watch(nil)
+			for _, image := range images {
+				if after, _, err := open(newDisk(t, image), "/log", small); err != nil {
+					t.Errorf("segments of %v, %s, a power cut during Open: %v", size, end, err)
+				} else {
+					after.Close()
 				}
 			}
 			for seed := range uint64(12) {

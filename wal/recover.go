@@ -557,14 +557,16 @@ func (l *Log) continueIn(st *dirState, head *segment) (err error) {
 		return l.problem("sync", head.name, true, err)
 	}
 	head.synced = head.end
-	// A crash may have come between the beginning of a segment and its seal.
-	if n := len(st.live); n > 1 && st.live[n-2].seal != head.link() {
+	// A crash may have come between the beginning of a segment and its seal. A segment without a frame
+	// is replaced below, because nothing proves that its name is durable: a seal of it could be all
+	// that a crash leaves.
+	if n := len(st.live); n > 1 && head.end > headerSize && st.live[n-2].seal != head.link() {
 		if err := l.seal(st.live[n-2], &head.header); err != nil {
 			return l.problem("seal", st.live[n-2].name, false, err)
 		}
 	}
 	// Never append before stale frames: a new frame could end where one begins, and recovery would
-	// accept it. Nor to a segment without a frame: nothing proves that its name is durable.
+	// accept it. Nor to a segment without a frame.
 	if !st.tail.dirty && head.end > headerSize {
 		return nil
 	}
