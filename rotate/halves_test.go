@@ -300,3 +300,47 @@ func TestEachCallOfACompressionMayBeTheLast(t *testing.T) {
 		t.Errorf("the test proves little: %d crashes, %d with a half compressed file", len(images), halves)
 	}
 }
+
+// TestNoCrashLeavesALineTwice, also where no sync keeps the backup's name: the compressed one must not come before it.
+func TestNoCrashLeavesALineTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, l := newMemory(t), ledger{}
+		f := opened(t, d, Options{Compress: true, Policy: holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncNever}}})
+		l.put(t, f, 50)
+		var one sync.Mutex // the log and its background make calls
+		packedOnes := 0
+		d.Watch(func(c fault.DiskCall) {
+			one.Lock()
+			defer one.Unlock()
+			if c.Op != fault.DiskSync && c.Op != fault.DiskRemove {
+				return
+			}
+			for seed := range uint64(1000) { // few of them keep a name without those before it
+				files := logs(d.PowerCut(rand.New(rand.NewPCG(seed, 0))))
+				all, err := text(files, true)
+				if err != nil {
+					t.Error(err)
+				}
+				for n := range l[0] {
+					if many := bytes.Count(all, record(0, n)); many > 1 && !t.Failed() {
+						t.Errorf("after %v of %s, record %d is there %d times, in %v", c.Op, c.Path, n, many, names(files))
+					}
+				}
+				for name := range files {
+					if strings.HasSuffix(name, packed) {
+						packedOnes++
+					}
+				}
+			}
+		})
+		if err := f.Rotate(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		d.Watch(nil)
+		l.closed(t, d, f)
+		if packedOnes < 20 {
+			t.Errorf("only %d crashes left a compressed file", packedOnes)
+		}
+	})
+}
