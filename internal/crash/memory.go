@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
+	"github.com/holdfast-go/holdfast/internal/durable"
 	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
@@ -26,6 +27,7 @@ type Recorder struct {
 	Alter  func(*Entry) bool // a planted bug: changes an entry, or drops it by false
 	log    *Log
 	delay  time.Duration // of each write and each sync
+	names  durable.NameSyncs
 
 	mu     sync.Mutex // held while a call has its effect and is logged, so that both are in one order
 	open   map[int]*opened
@@ -119,6 +121,9 @@ func nextMemory(l *Log, delay time.Duration, first *Log, at int) (memory, error)
 	}
 	return m, err
 }
+
+// NameSyncs is the record of failed syncs. A process has one, however often it opens a log.
+func (d *Recorder) NameSyncs() *durable.NameSyncs { return &d.names }
 
 func nameOf(p string) sys.Name {
 	n, err := sys.NewName(p)

@@ -45,10 +45,13 @@ type nameSync struct {
 // to each Create, and callers would forget it.
 var KernelSyncs NameSyncs
 
-// NameSyncsOf returns the record of a disk: the kernel's, or one of its own.
+// NameSyncsOf returns the record of a disk: the kernel's, or one that the disk has, or a new one.
 func NameSyncsOf(disk any) *NameSyncs {
-	if _, ok := disk.(sys.Disk); ok {
+	switch d := disk.(type) {
+	case sys.Disk:
 		return &KernelSyncs
+	case interface{ NameSyncs() *NameSyncs }:
+		return d.NameSyncs()
 	}
 	return &NameSyncs{}
 }

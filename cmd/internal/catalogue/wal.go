@@ -89,8 +89,7 @@ func walLog() *crash.Workload {
 // scanned is called with each record of a log.
 type scanned = func(wal.Record, *wal.DamageError) bool
 
-// surveyLog says what is in a log whose directory has these names: the last versions that are whole, and behind older ones. None is
-// there where no log was opened.
+// surveyLog says what is in a log whose directory has these names: the last versions that are whole, and behind older ones.
 func surveyLog(names []string, scan func(scanned) error) (*crash.Survivors, error) {
 	s := crash.NewSurvivors(walTargets)
 	for _, name := range names {
@@ -98,7 +97,7 @@ func surveyLog(names []string, scan func(scanned) error) (*crash.Survivors, erro
 			s.Temporaries++
 		}
 	}
-	if !slices.Contains(names, "lock") {
+	if !slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(name, ".wal") }) {
 		return s, nil
 	}
 	err := scan(func(r wal.Record, damage *wal.DamageError) bool {
@@ -166,7 +165,7 @@ func useLog(r *crash.Run, made, targets int) (_ int, err error) {
 			id, n := number(made)
 			r.Note(crash.Begun, id, n)
 			if last, err = l.Append(crash.Record{ID: id, N: n, At: time.Now().UnixNano(), Size: 1000}.Append(nil)); err != nil {
-				return made, err
+				return made + 1, err // Close may have written it
 			}
 		}
 		durable := func() {
