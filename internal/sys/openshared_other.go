@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// openShared is os.OpenFile: here other programs may rename a file that is open.
+// openShared is os.OpenFile: here a file that is open may be renamed and removed.
 func openShared(path string, flag int, perm fs.FileMode) (*os.File, error) {
 	return os.OpenFile(path, flag, perm)
 }
