@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/durable"
+	"github.com/holdfast-go/holdfast/internal/errjoin"
 	"github.com/holdfast-go/holdfast/internal/retry"
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
@@ -40,7 +41,7 @@ type Batch struct {
 	records []*record // since the last step
 	bytes   int64     // of these
 	totals  Totals
-	failed  failureList
+	failed  errjoin.Many
 
 	added  []addedFile       // that await a sync of their file system
 	spoilt map[*record]error // of Add: why the sync failed
@@ -50,7 +51,7 @@ type Batch struct {
 
 // Begin begins a Batch, which [Batch.Commit] or [Batch.Discard] must end.
 func (f *Set) Begin() *Batch {
-	b := &Batch{set: f, turns: make(chan struct{}, durable.Waiters), failed: failureList{lines: 10}, spoilt: map[*record]error{}}
+	b := &Batch{set: f, turns: make(chan struct{}, durable.Waiters), spoilt: map[*record]error{}}
 	p := &b.part
 	p.step.SyncAll, p.step.Most = p.syncAll, durable.Waiters
 	p.step.Ended = func() error { return context.Cause(p.ctx) }
@@ -304,8 +305,8 @@ func (b *Batch) run() {
 	b.syncAdded(b.takeAdded(1))
 	b.syncs.Wait()
 	b.part.failed = nil
-	if b.failed.n > 0 {
-		b.part.failed = b.failed.errs[0]
+	if b.failed.N > 0 {
+		b.part.failed = b.failed.Errs[0]
 	}
 	for i := range b.part.written {
 		x := &b.part.written[i]
@@ -320,8 +321,8 @@ func (b *Batch) countAll() {
 	for _, r := range b.records {
 		b.totals.add(r.result())
 		if r.err != nil {
-			if b.failed.n++; len(b.failed.errs) < b.failed.lines {
-				b.failed.errs = append(b.failed.errs, r.err)
+			if b.failed.N++; len(b.failed.Errs) < errjoin.MostLines {
+				b.failed.Errs = append(b.failed.Errs, r.err)
 			}
 		}
 	}
@@ -348,11 +349,11 @@ func (b *Batch) Commit(ctx context.Context) (Totals, error) {
 	b.part.ctx = ctx
 	b.run()
 	b.endLocked()
-	b.failed.head = b.totals.String()
+	b.failed.Head = b.totals.String()
 	if n := b.open.Load(); n > 0 {
-		return b.totals, errors.Join(fmt.Errorf("holdfast: commit: %d pending files of the batch were not committed; call Commit of each before", n), b.failed.err())
+		return b.totals, errors.Join(fmt.Errorf("holdfast: commit: %d pending files of the batch were not committed; call Commit of each before", n), b.failed.Err())
 	}
-	return b.totals, b.failed.err()
+	return b.totals, b.failed.Err()
 }
 
 // Discard ends the Batch without more ado: what has no name yet is removed, and nothing more is made
