@@ -46,6 +46,9 @@ func (l loss) String() string {
 	return fmt.Sprintf("the last %v", l.Age.Round(10*time.Millisecond))
 }
 
+// times are how long a level takes. A trace of calls makes a program slow.
+var times = map[crash.Level]time.Duration{crash.Kill: 1, crash.PowerCut: 2}
+
 // crash kills an arm again and again, and cuts its power.
 func (p program) crash(ctx context.Context, dir string, o order, within time.Duration, f *figures) error {
 	o.Crash = true
@@ -64,7 +67,7 @@ func (p program) crash(ctx context.Context, dir string, o order, within time.Dur
 				return cmd
 			},
 			Judge: p.arm(o.After).judge(nil, l),
-			Dir:   dir, Time: within, Seed: rand.Uint64(), Level: level, Naming: true,
+			Dir:   dir, Time: times[level] * within, Seed: rand.Uint64(), Level: level, Naming: true,
 		}
 		v, err := c.Prove(ctx)
 		if err != nil {

@@ -23,12 +23,13 @@ both leave the same records.
 - *Calls* are the system calls of files that a record takes, by strace, and the syncs among them, before and after.
 - *A kill takes* and *a power cut takes*: the worst that was met. A child puts a record each half a millisecond and says when its
   own call has returned. It is killed, or its power is cut: of what no sync covers there is all, nothing or a part, as POSIX allows
-  ([prove.md](prove.md#your-own-storage-code-in-its-tests)). *Everything* is all that was
-  acknowledged, for more than 0.3 s. Some seconds of crashes are no proof: *may* says what a power cut may take by the
+  ([prove.md](prove.md#your-own-storage-code-in-its-tests)). *Everything* is
+  all that was acknowledged, for more than 0.3 s. Some seconds of crashes are no proof: *may* is what a power cut may take by the
   promise of the arm after.
 
-Where a log is written, the arm after has the policy ` + "`%v`" + `, and in the crashes ` + "`%v`" + `: so the tenth
-of a promise is met in seconds. A write by pwritev2 counts as a sync, too: ` + "`wal`" + ` uses it with RWF_DSYNC.
+Where a log is written, the arm after has the policy ` + "`%v`" + `, and in the crashes a tenth of its
+periods, ` + "`%v`" + `, which shows in seconds. A write by pwritev2 counts as a sync, too: ` + "`wal`" + ` makes it with
+RWF_DSYNC.
 `
 
 // pageOf makes the page of the programs that have results.
@@ -40,7 +41,7 @@ func pageOf(all map[string]*measurement) (string, error) {
 	var times, loss, notes strings.Builder
 	times.WriteString("\n| program | lines | time before | after | CPU before | after | calls | syncs |\n|---|---|--:|---|--:|---|--:|--:|\n")
 	loss.WriteString("\n| program | a kill takes, before | after | a power cut takes, before | after | may |\n|---|---|---|---|---|---|\n")
-	notes.WriteString("\n| program | what is exchanged | what is gained |\n|---|---|---|\n")
+	notes.WriteString("\n| program | what is exchanged | gain |\n|---|---|---|\n")
 	for _, p := range programs {
 		m := all[p.name]
 		if m == nil {
@@ -54,7 +55,7 @@ func pageOf(all map[string]*measurement) (string, error) {
 		fmt.Fprintf(&times, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", p.name, lines, figure(median(b.Time)), ratio(a.Time, b.Time),
 			figure(median(b.CPU)), ratio(a.CPU, b.CPU), pair(b.Calls, a.Calls), pair(b.Syncs, a.Syncs))
 		fmt.Fprintf(&loss, "| %s | %v | %v | %v | %v | %s |\n", p.name, b.Kill, a.Kill, b.Power, a.Power, p.promise)
-		fmt.Fprintf(&notes, "| %s | %s | %s |\n", p.name, p.part, p.gain)
+		fmt.Fprintf(&notes, "| %s | %s | %s %s |\n", p.name, p.part, timeGained(a.Time, b.Time), p.gain)
 	}
 	return fmt.Sprintf(head, logPolicy, crashPolicy) + times.String() + loss.String() + notes.String() + "\n" + conditions(all), nil
 }
@@ -95,6 +96,17 @@ func figure(ns float64) string {
 func ratio(a, b []float64) string {
 	all := ratios(a, b)
 	return fmt.Sprintf("%.2f (%.2f–%.2f)", median(all), all[0], all[len(all)-1])
+}
+
+// timeGained says whether all rounds agree that the arm after takes less time.
+func timeGained(after, before []float64) string {
+	switch all := ratios(after, before); {
+	case all[len(all)-1] < 1:
+		return "Less time."
+	case all[0] > 1:
+		return "**No gain in time:** it takes more."
+	}
+	return "**No gain in time** was shown."
 }
 
 func pair(before, after float64) string {
