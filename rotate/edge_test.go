@@ -523,6 +523,34 @@ func TestAFailedSyncIsHeardOnceAFile(t *testing.T) {
 	})
 }
 
+// TestAFailedSyncOfAnOlderProcessesLinesIsFinal: a killed process has left lines that are perhaps not on the disk, and the first
+// sync of them, in a rotation, fails.
+func TestAFailedSyncOfAnOlderProcessesLinesIsFinal(t *testing.T) {
+	for _, text := range []string{"buffer=4KiB,sync=close", "buffer=4KiB,sync=1s", "buffer=4KiB,sync=200B"} {
+		p, err := holdfast.ParsePolicy(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := on(t, map[string][]byte{"app.log": []byte("older\n")})
+		f := opened(t, d, Options{Policy: p})
+		d.Add(fault.DiskFault{Op: fault.DiskDatasync, Err: syscall.EIO, Times: 1})
+		if err := f.Rotate(); !errors.Is(err, syscall.EIO) {
+			t.Errorf("%s: Rotate = %v", text, err)
+		}
+		if err := f.Rotate(); err != nil { // no sync of that file is tried again
+			t.Errorf("%s: the second Rotate = %v", text, err)
+		}
+		if _, err := f.Write([]byte("newer\n")); err != nil {
+			t.Errorf("%s: Write = %v", text, err)
+		}
+		for _, call := range []func() error{f.Sync, f.Err, f.Close} {
+			if err := call(); !errors.Is(err, syscall.EIO) {
+				t.Errorf("%s: Sync, Err or Close = %v", text, err)
+			}
+		}
+	}
+}
+
 // TestASyncNoticesThatTheLogIsMoved: the record behind it is the last one of the old file, without a second passing.
 func TestASyncNoticesThatTheLogIsMoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -156,6 +156,7 @@ func (f *File) renameLocked(old *logFile) (*logFile, error) {
 	// Bytes that a killed process has left may be in the page cache only, and newer records must not outlive them.
 	if f.options.Policy.Sync.Mode != holdfast.SyncNever && old.had && old.fd >= 0 && !old.isSpoilt() {
 		if err := old.Sync(); err != nil && old.isSpoilt() {
+			f.unsyncedLocked(f.current.Load(), err) // what it took is missing in front of newer records
 			return nil, err
 		}
 	}

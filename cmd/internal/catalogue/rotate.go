@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -101,7 +102,15 @@ func onLogs(r *crash.Run, open int, o rotate.Options) error {
 		streams[id] = s
 		group.Go(func() {
 			for errs[id] == nil && r.More(5*s.made) { // in memory each state unpacks all backups
-				if errs[id] = s.line(f); errs[id] != nil {
+				if s.rand.IntN(8) == 0 || s.made == 0 && s.rand.IntN(3) == 0 { // then a killed process's lines come to a backup
+					if errs[id] = f.Rotate(); errors.Is(errs[id], syscall.ENOSPC) {
+						errs[id] = nil // the log tries again by itself
+					}
+				}
+				if errs[id] == nil {
+					errs[id] = s.line(f)
+				}
+				if errs[id] != nil {
 					break
 				}
 				if s.rand.IntN(16) == 0 { // a run under a fault has few records
@@ -125,14 +134,39 @@ func onLogs(r *crash.Run, open int, o rotate.Options) error {
 	return nil
 }
 
-// line writes a record as a line of a log.
+// line writes a record as a line of a log. Where the disk is full it tries again for a while.
 func (s *stream) line(f *rotate.File) error {
+	const most = 20
 	s.buf = append(s.record(), '\n') // Open ends a torn record with it
-	_, err := f.Write(s.buf)
-	if err == nil {
-		s.accepted(s.run.Policy)
+	for tries := 0; ; tries++ {
+		n, err := f.Write(s.buf)
+		if err == nil {
+			if err := failedSync(f); err != nil {
+				return err
+			}
+			s.accepted(s.run.Policy)
+			return nil
+		}
+		if n > 0 || tries == most || !errors.Is(err, syscall.ENOSPC) {
+			return err
+		}
+		time.Sleep(time.Millisecond)
 	}
-	return err
+}
+
+// failedSync is a sync of the log that has failed. It may have taken records that were there when the log was opened. A Write that waits
+// for a sync answers for its own record alone.
+func failedSync(f *rotate.File) error {
+	all, _ := f.Err().(interface{ Unwrap() []error })
+	if all == nil {
+		return nil
+	}
+	for _, err := range all.Unwrap() {
+		if failed := (*rotate.Error)(nil); errors.As(err, &failed) && failed.Op == "sync" && !errors.Is(err, syscall.ENOSPC) { // then nothing was synced
+			return err
+		}
+	}
+	return nil
 }
 
 // closedLog opens a log again and again. Where no Write waits for a sync, only Close acknowledges its records.
@@ -214,10 +248,14 @@ func unpacked(files map[string][]byte, name string) []byte {
 	case both: // until the compressed one is durable
 		return nil
 	}
-	z, err := gzip.NewReader(bytes.NewReader(files[name]))
-	if err != nil {
+	z := unpackers.Get().(*gzip.Reader)
+	defer unpackers.Put(z)
+	if z.Reset(bytes.NewReader(files[name])) != nil {
 		return nil
 	}
 	data, _ := io.ReadAll(z) // unreadable records are lost
 	return data
 }
+
+// unpackers keep their memory: each state in memory has many backups.
+var unpackers = sync.Pool{New: func() any { return new(gzip.Reader) }}
