@@ -226,7 +226,14 @@ func parts(base sys.Name) (before, behind string) {
 
 // backupName returns an unused backup name, later than all existing ones.
 func (f *File) backupName(l *logFile) (name sys.Name, at time.Time, err error) {
-	if f.last.IsZero() || f.options.Shared { // the clock of another process may have been ahead
+	lists := 0
+	switch {
+	case f.options.Shared: // the clock of another process may have been ahead
+		lists = 2 // the first lacks a backup whose compressed file took its place meanwhile
+	case f.last.IsZero():
+		lists = 1
+	}
+	for range lists {
 		all, err := f.list(l.place)
 		if err != nil {
 			return "", at, err

@@ -28,6 +28,16 @@ func rotated() *crash.Workload {
 		}}
 }
 
+// sharedLog has the log open twice, as two processes have it. Each process has its policy's Loss for itself: these lose
+// nothing of memory.
+func sharedLog() *crash.Workload {
+	return &crash.Workload{Name: "rotate-shared", About: "the same through two rotate.Files that share the log, with a header",
+		Policies: []holdfast.Policy{holdfast.Unbuffered(), holdfast.Durable()},
+		Targets:  logTargets(logWriters), Run: func(r *crash.Run) error {
+			return onLogs(r, 2, rotate.Options{Policy: r.Policy, MaxSize: rotatedSize, Compress: true, Shared: true, Header: []byte("# of each file\n")})
+		}}
+}
+
 const (
 	rotatedLog  = "app.log"
 	rotatedSize = 700 // more than a sector, or none is torn
@@ -63,12 +73,15 @@ func openRotated(r *crash.Run, o rotate.Options) (f *rotate.File, before func(id
 func onLogs(r *crash.Run, open int, o rotate.Options) error {
 	logs, before := make([]*rotate.File, open), func(uint32) uint64 { return 0 }
 	for i := range logs {
-		var err error
-		if logs[i], before, err = openRotated(r, o); err != nil {
+		f, there, err := openRotated(r, o)
+		if err != nil {
 			for _, f := range logs[:i] {
 				err = errors.Join(err, f.Close())
 			}
 			return err
+		}
+		if logs[i] = f; i == 0 { // an open log packs its backups, and what is read meanwhile lacks some
+			before = there
 		}
 	}
 	never := r.Policy.Sync.Mode == holdfast.SyncNever
