@@ -223,14 +223,25 @@ func (w *Writer) writeOutLocked(again bool) (err error) {
 
 // writeFileLocked hands p to the file, and releases the lock meanwhile. Flushing is set.
 func (w *Writer) writeFileLocked(p []byte) (n int, err error) {
-	// Reading the clock twice takes a tenth of a short write: one short write in 16 is timed.
-	const short, each = 4 << 10, 16
-	timed, start, calls := len(p) >= short || w.reports.flushes%each == 0, time.Time{}, 0
-	if timed {
+	start, calls := w.startTimeLocked(len(p)), 0
+	w.callFileLocked("Write", func() { n, calls, err = w.target.write(p) })
+	w.wroteLocked(start, calls, err)
+	return n, err
+}
+
+// startTimeLocked returns the time at which a write of n bytes starts, or the zero Time. Reading the clock twice takes
+// a tenth of a short write: one short write in 64 is timed.
+func (w *Writer) startTimeLocked(n int) (start time.Time) {
+	const short, each = 16 << 10, 64
+	if n >= short || w.reports.flushes%each == 0 {
 		start = time.Now()
 	}
-	w.callFileLocked("Write", func() { n, calls, err = w.target.write(p) })
-	if timed {
+	return start
+}
+
+// wroteLocked counts a write.
+func (w *Writer) wroteLocked(start time.Time, calls int, err error) {
+	if !start.IsZero() {
 		w.reports.flushTimes.Add(time.Since(start))
 	}
 	w.reports.flushes += int64(calls)
@@ -238,7 +249,6 @@ func (w *Writer) writeFileLocked(p []byte) (n int, err error) {
 	if err == nil {
 		w.reports.failing = nil
 	}
-	return n, err
 }
 
 // flushDue is called by the clock of flushes.
@@ -310,6 +320,49 @@ func (w *Writer) writeAloneLocked(p []byte) (n int, end int64, err error) {
 		err = w.writeErrorLocked(err, false)
 	}
 	return n, w.fill.base, err
+}
+
+// aloneLocked reports whether writeThrough may write: to an os.File, when no other call is at work, no byte waits in memory,
+// and there is nothing to report.
+func (w *Writer) aloneLocked() bool {
+	f, r := &w.flush, &w.reports
+	return w.target.osFile != nil && !w.isClosing && !f.turn.taken && !f.exclusive && !f.flushing && !f.stuck && f.heldUp == 0 && w.fill.pos == 0 &&
+		r.unreported == nil && r.final == nil && !w.dirtyLocked()
+}
+
+// writeThrough is bypassLocked for a call that is alone: a Write without a buffer is to cost what write(2) costs. So it
+// defers nothing, because an os.File does not panic. What the kernel refuses is tried again by writeFileLocked, which says
+// why. It is called with the lock and returns without it.
+func (w *Writer) writeThrough(p []byte) (n int, end int64, err error) {
+	f := &w.flush
+	f.turn.taken, f.exclusive, f.flushing = true, true, true // and fill.limit is 0, because no byte waits
+	start := w.startTimeLocked(len(p))
+	w.mu.Unlock()
+	n = w.target.writeOnce(p)
+	w.mu.Lock()
+	w.wroteLocked(start, 1, nil)
+	if n < len(p) {
+		var rest int
+		rest, err = w.writeFileLocked(p[n:])
+		n += rest
+	}
+	w.fill.base += int64(n)
+	f.flushed = w.fill.base
+	if n > 0 {
+		w.fill.writes++
+		w.sync.age.Begin()
+	}
+	if end = w.fill.base; err != nil {
+		err, end = w.writeErrorLocked(err, false), 0
+	}
+	f.exclusive, f.flushing = false, false
+	if w.due.Sync > 0 || w.due.SyncBytes > 0 {
+		w.settleLocked()
+	}
+	f.space.Broadcast()
+	w.leaveLocked()
+	w.mu.Unlock()
+	return n, end, err
 }
 
 // awaitBypassLocked waits until exclusive ends, or Close begins.

@@ -24,7 +24,7 @@ var opened = struct {
 }{files: map[int]*os.File{}}
 
 func open(path string, flag int, perm uint32) (int, error) {
-	f, err := os.OpenFile(path, flag, fileMode(perm))
+	f, err := openShared(path, flag, fileMode(perm))
 	if flag&NoFollow != 0 && errors.Is(err, syscall.EMLINK) {
 		return -1, syscall.ELOOP // FreeBSD has another error for a link that is not followed
 	}

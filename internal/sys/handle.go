@@ -6,7 +6,7 @@ import (
 )
 
 // A Handle makes system calls on an open file. It allocates only at the first call of each kind.
-// One goroutine at a time may call each method. The descriptor stays open during a call; after the
+// One goroutine at a time may use it. The descriptor stays open during a call; after the
 // file's Close a call fails with os.ErrClosed.
 type Handle struct {
 	raw syscall.RawConn

@@ -15,6 +15,11 @@ import (
 // next file system that is mounted.
 var hiding sync.Map // of bool, by uint64
 
+// canHide reports whether a file system of that kind may keep a removed file under a hidden name.
+func canHide(kind uint32) bool {
+	return kind == unix.FUSE_SUPER_MAGIC || kind == unix.NFS_SUPER_MAGIC
+}
+
 // isHidden reports whether an open file with one name was removed on a file system that keeps such a
 // file under a hidden name: NFS, and servers of FUSE such as ntfs-3g. It knows that by the kernel's
 // name of the file, so a file that only the server removes is not noticed. The mount's number is one
@@ -22,12 +27,11 @@ var hiding sync.Map // of bool, by uint64
 func isHidden(fd int, mount uint64) bool {
 	hides, known := hiding.Load(mount)
 	if !known {
-		var s unix.Statfs_t
-		if unix.Fstatfs(fd, &s) != nil {
+		kind := fileSystem(fd)
+		if kind == 0 {
 			return false
 		}
-		kind := uint32(s.Type)
-		hides = kind == unix.FUSE_SUPER_MAGIC || kind == unix.NFS_SUPER_MAGIC
+		hides = canHide(kind)
 		if mount != 0 {
 			hiding.Store(mount, hides)
 		}

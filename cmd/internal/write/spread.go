@@ -37,6 +37,7 @@ type spread struct {
 
 	splitter splitter
 	files    map[string]*file // by the value of their column
+	recent   [256]*file       // some of them, by slot
 	batch    []*file          // with a pile
 	bytes    int              // of the batch
 	spare    []*pile
@@ -50,6 +51,7 @@ type spread struct {
 
 // A file is one that lines go to.
 type file struct {
+	value  string // of the column
 	path   string
 	pile   *pile // of the batch, or nil
 	bad    error // why it takes no lines
@@ -77,11 +79,10 @@ const (
 
 // add puts lines on the pile of their file.
 func (s *spread) add(value, text []byte, count int64) {
-	f := s.files[string(value)]
-	if f == nil {
-		f = &file{path: s.path(value)}
-		f.bad = s.look(f.path)
-		s.files[string(value)] = f
+	f := s.recent[slot(value)]
+	if f == nil || f.value != string(value) {
+		f = s.file(value)
+		s.recent[slot(value)] = f
 	}
 	p := f.pile
 	if p == nil {
@@ -102,6 +103,27 @@ func (s *spread) add(value, text []byte, count int64) {
 	if s.bytes += len(text); s.bytes >= mostBatch {
 		s.flush()
 	}
+}
+
+// file returns the file of a value.
+func (s *spread) file(value []byte) *file {
+	f := s.files[string(value)]
+	if f == nil {
+		f = &file{value: string(value), path: s.path(value)}
+		f.bad = s.look(f.path)
+		s.files[f.value] = f
+	}
+	return f
+}
+
+// slot is the place of a value's file in recent, by the bytes in which values differ most. The map takes as long as the
+// rest of a line.
+func slot(value []byte) uint8 {
+	n := len(value)
+	if n < 2 {
+		return uint8(n)
+	}
+	return uint8(n) + value[n-1] + value[n-2]*10 + value[n/2]*100
 }
 
 // number returns the number of a line of the input.

@@ -94,3 +94,26 @@ func TestProgressIsReported(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// TestValuesOfOneSlotKeepTheirFiles writes lines of two values in turn, whose files have the same place in recent.
+func TestValuesOfOneSlotKeepTheirFiles(t *testing.T) {
+	if slot([]byte("a-12")) != slot([]byte("b-12")) {
+		t.Fatal("they have two slots: choose other values")
+	}
+	dir := t.TempDir()
+	o := &order{out: target{before: dir + "/", varies: true}, column: 1, policy: holdfast.Unbuffered()}
+	set, err := files.New(o.options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := o.spread(set, newPulse(cli.NewProgress(io.Discard, true), set), nil)
+	s.splitter.take([]byte("a-12 1\nb-12 2\na-12 3\nb-12 4\n5\n"))
+	s.flush()
+	s.close()
+	s.show.End()
+	for name, want := range map[string]string{"a-12": "a-12 1\na-12 3\n", "b-12": "b-12 2\nb-12 4\n", "5": "5\n"} {
+		if got, err := os.ReadFile(filepath.Join(dir, name)); string(got) != want || err != nil {
+			t.Errorf("%s has %q, %v", name, got, err)
+		}
+	}
+}

@@ -1,0 +1,63 @@
+package holdfast_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// TestWriteThroughContinuesAtTheExactByte lets the kernel take a part of an unbuffered Write: no file of this process may
+// have more than 1000 bytes for a while. The part counts, the rest is refused, and may be written again when there is room.
+func TestWriteThroughContinuesAtTheExactByte(t *testing.T) {
+	signal.Ignore(syscall.SIGXFSZ)
+	defer signal.Reset(syscall.SIGXFSZ)
+	var had syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &had); err != nil {
+		t.Fatal(err)
+	}
+	limit := func(n uint64) {
+		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: n, Max: had.Max}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check := func(name string, open func(path string) (*holdfast.Writer, error)) {
+		path := filepath.Join(t.TempDir(), name)
+		w, err := open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		a, b := bytes.Repeat([]byte("a"), 600), bytes.Repeat([]byte("b"), 600)
+		limit(1000)
+		first, err1 := w.Write(a)
+		part, err2 := w.Write(b)
+		limit(had.Cur)
+		var failed *holdfast.WriteError
+		if first != 600 || err1 != nil || part != 400 || !errors.As(err2, &failed) || !errors.Is(err2, syscall.EFBIG) || failed.Flushed != 1000 {
+			t.Errorf("%s: %d, %v, then %d, %v", name, first, err1, part, err2)
+		}
+		if n, err := w.Write(b[part:]); n != 200 || err != nil {
+			t.Errorf("%s: with room again: %d, %v", name, n, err)
+		}
+		if s := w.Stats(); s.Writes != 3 || s.Errors != 1 || w.Flushed() != 1200 || w.Written() != 1200 || w.Err() != nil {
+			t.Errorf("%s: %+v, flushed %d, %v", name, s, w.Flushed(), w.Err())
+		}
+		if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, append(a, b...)) {
+			t.Errorf("%s has %d bytes: %v", name, len(got), err)
+		}
+	}
+	check("opened", func(path string) (*holdfast.Writer, error) { return holdfast.Create(path, holdfast.Unbuffered()) })
+	check("given", func(path string) (*holdfast.Writer, error) {
+		f, err := os.Create(path)
+		if err != nil {
+			return nil, err
+		}
+		return holdfast.New(f, holdfast.Unbuffered())
+	})
+}
