@@ -23,7 +23,7 @@ import (
 //
 // If the error is nil, all was copied. It is durable, with its names, if o.Atomic is set or the
 // policy's Sync is not never. The error is the [*Error] of the name that failed or was refused, or
-// joins the errors of several names, up to the first 100. The file of such a name holds the earlier
+// joins the errors of several names, up to the first 100, in ten lines at most. The file of such a name holds the earlier
 // file, all of it or nothing, as in [File], or the whole source. New directories stay, and so does a
 // temporary file that can't be removed ([ErrLeftover]). Without o.KeepGoing nothing new is begun after
 // the first failure. If ctx ends, its cause is among the errors; copies that are not durable by then are

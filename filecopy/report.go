@@ -1,12 +1,11 @@
 package filecopy
 
 import (
-	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/errjoin"
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
@@ -19,7 +18,7 @@ const (
 	refusedCopy
 )
 
-// mostErrors is the most failures in the error of a call.
+// mostErrors is the most failures in the error of a call, for errors.Is and errors.As. Its text has fewer.
 const mostErrors = 100
 
 // A copyReport adds up results, and reports them.
@@ -34,8 +33,7 @@ type copyReport struct {
 
 	mu     sync.Mutex
 	totals Totals
-	errs   []error
-	more   int
+	failed errjoin.Many
 	at     *copyNode // a file in progress
 	name   sys.Name
 }
@@ -104,10 +102,8 @@ func (r *copyReport) skip() {
 }
 
 func (r *copyReport) keepLocked(err error) {
-	if len(r.errs) < mostErrors {
-		r.errs = append(r.errs, err)
-	} else {
-		r.more++
+	if r.failed.N++; len(r.failed.Errs) < mostErrors {
+		r.failed.Errs = append(r.failed.Errs, err)
 	}
 }
 
@@ -115,17 +111,14 @@ func (r *copyReport) keepLocked(err error) {
 func (r *copyReport) err(cause error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	errs := r.errs
-	if len(errs) == 1 && cause == nil {
-		return asPathError(errs[0])
-	}
-	if r.more > 0 {
-		errs = append(errs, fmt.Errorf("copy: and %d more", r.more))
-	}
+	all := r.failed
 	if cause != nil {
-		errs = append([]error{cause}, errs...)
+		all.N, all.Errs = all.N+1, append([]error{cause}, all.Errs...)
 	}
-	return errors.Join(errs...)
+	if len(all.Errs) == 1 {
+		return asPathError(all.Errs[0])
+	}
+	return all.Err()
 }
 
 // begins records the file that is copied now.

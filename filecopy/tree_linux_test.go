@@ -519,8 +519,12 @@ func TestManyFailuresAreCountedAndSomeAreReported(t *testing.T) {
 		}
 	}
 	totals, err := filecopy.All(context.Background(), pairs(dir+"/to", dir+"/from"), filecopy.Options{})
-	if lines := strings.Split(fmt.Sprint(err), "\n"); totals.Refused != 130 || len(lines) != 101 || lines[100] != "copy: and 30 more" {
+	lines := strings.Split(fmt.Sprint(err), "\n")
+	if totals.Refused != 130 || len(lines) != 10 || lines[9] != "and 121 more" {
 		t.Errorf("%d refused, %d lines, the last %q", totals.Refused, len(lines), lines[len(lines)-1])
+	}
+	if all, ok := err.(interface{ Unwrap() []error }); !ok || len(all.Unwrap()) != 100 {
+		t.Errorf("%T has not 100 errors", err)
 	}
 }
 

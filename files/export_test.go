@@ -2,8 +2,19 @@
 
 package files
 
+import (
+	"github.com/holdfast-go/holdfast/internal/durable"
+	"github.com/holdfast-go/holdfast/internal/sys"
+)
+
 // The tests are package files_test, which knows the contract alone. These are the few things that
 // they can't see or bring about through it.
+
+// NewInPortableRoot is [New] with a Root as other systems than Linux keep it.
+func NewInPortableRoot(options Options) (*Set, error) {
+	d, byPath := inPortableRoot(options.Root)
+	return newSetBy(d, byPath, durable.NameSyncsOf(sys.Disk{}), options), options.Validate()
+}
 
 // Spare closes an idle descriptor, as for a file that needs it, or reports that there is none.
 func (f *Set) Spare() bool { return f.handles.Spare() }

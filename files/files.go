@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/holdfast-go/holdfast/internal/durable"
 	"github.com/holdfast-go/holdfast/internal/handles"
 	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/internal/temporary"
@@ -58,7 +59,16 @@ func init() { vfs.NewSet = newSet }
 
 // newSet returns a Set on a disk, under options that are valid.
 func newSet(d vfs.Disk, options Options) *Set {
+	names, byPath := durable.NameSyncsOf(d), paths(systemPaths{})
+	if options.Root != nil {
+		d, byPath = inRoot(options.Root)
+	}
+	return newSetBy(d, byPath, names, options)
+}
+
+func newSetBy(d vfs.Disk, byPath paths, names *durable.NameSyncs, options Options) *Set {
 	f := &Set{narrow: make(chan struct{}, 1), unfinished: map[unfinished]struct{}{}}
+	f.byPath, f.names = byPath, names
 	f.ground.init(d, options)
 	f.attributes = vfs.AttributesOf(f.disk)
 	f.marks = temporary.Marks{Disk: f.disk, Handles: &f.handles, Most: handles.FileMarks(f.options.Handles)}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/durable"
+	"github.com/holdfast-go/holdfast/internal/errjoin"
 	"github.com/holdfast-go/holdfast/internal/retry"
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
@@ -22,7 +23,8 @@ import (
 // Its files take their names, and Rename, Link and Remove are done, in the order in which they
 // were given, when the bytes of all that were given before are durable. That is at Commit,
 // and whenever [Options].Batch of them or 256 MiB have come together: so a Batch of a million files
-// needs no more memory. It is no transaction, since a crash or a failure may leave a part
+// needs no more memory. Until then it holds descriptors of the last files, beside Options.Handles half as
+// many as these. It is no transaction, since a crash or a failure may leave a part
 // of it done, and which of its names a crash in the middle leaves is open. A manifest or a
 // reference, which may only be there when all else is, is written after Commit. Relative paths are
 // resolved at each call.
@@ -40,18 +42,20 @@ type Batch struct {
 	records []*record // since the last step
 	bytes   int64     // of these
 	totals  Totals
-	failed  failureList
+	failed  errjoin.Many
 
-	added  []addedFile       // that await a sync of their file system
-	spoilt map[*record]error // of Add: why the sync failed
-	syncs  sync.WaitGroup    // of Add
-	turns  chan struct{}     // one for each of these
+	spoilt map[*record]error // why the sync of a file failed
+
+	keeping sync.Mutex // held while kept grows
+	kept    []keptFile
+	behind  chan struct{} // held while a group of them is synced
 }
 
 // Begin begins a Batch, which [Batch.Commit] or [Batch.Discard] must end.
 func (f *Set) Begin() *Batch {
-	b := &Batch{set: f, turns: make(chan struct{}, durable.Waiters), failed: failureList{lines: 10}, spoilt: map[*record]error{}}
+	b := &Batch{set: f, behind: make(chan struct{}, 1), spoilt: map[*record]error{}}
 	p := &b.part
+	p.keep, p.release = b.keep, b.release
 	p.step.SyncAll, p.step.Most = p.syncAll, durable.Waiters
 	p.step.Ended = func() error { return context.Cause(p.ctx) }
 	p.init(context.Background(), f)
@@ -96,9 +100,7 @@ func (b *Batch) Write(path string, data []byte) error {
 // Add takes a file that the program has written itself, and makes it durable with the name
 // that it was opened by. The very descriptor that wrote it is asked, so that no error of the kernel is
 // missed; the file need not be readable. It may be closed as soon as Add returns, and may not be written
-// to again. Where one sync of the file system is cheaper, the Batch holds up to half as many descriptors
-// as Options.Handles beside them.
-// If the name leads to another file by now, or to none, that is an error.
+// to again. If the name leads to another file by now, or to none, that is an error.
 func (b *Batch) Add(file *os.File) error {
 	path := b.set.byPath.of(file)
 	return b.inPlace(path, retry.OpSync, func(s *fileWriter, at *place) error {
@@ -112,23 +114,16 @@ func (b *Batch) Add(file *os.File) error {
 			return fmt.Errorf("the name is another file's by now: %w", holdfast.ErrUnlinked)
 		}
 		if at != nil {
-			if err := b.sync(file, s.result, s.dir.SyncsAll && !s.dir.LacksJournal && s.dir.Is.Device == deviceOf(is)); err != nil {
-				return err
+			x := keptFile{result: s.result, dir: s.dir.Key(), added: true}
+			if s.dir.Is.Device == deviceOf(is) {
+				x.Errseq = s.errseq
 			}
+			b.keepAdded(file, x)
 			s.part.wrote(s.result, s.dir, s.syncMode)
 		}
 		s.result.bytes, s.result.outcome = is.Size(), holdfast.OutcomeWritten
 		return nil
 	})
-}
-
-// synced notes what a sync of Add returned.
-func (b *Batch) synced(r *record, err error) {
-	if err != nil {
-		b.mu.Lock()
-		b.spoilt[r] = err
-		b.mu.Unlock()
-	}
 }
 
 // Mkdir makes a directory, before umask with perm, at once; its name is durable with the batch.
@@ -228,7 +223,7 @@ func (b *Batch) inPlace(path string, op retry.Op, do func(s *fileWriter, at *pla
 		var at *place
 		if b.set.options.Policy.Sync.Mode != holdfast.SyncNever {
 			at = b.place(s)
-			b.set.syncModeIn(&b.part, s.dir) // its bytes are not the step's; the names of many directories are
+			s.setSyncMode()
 		}
 		if err := do(s, at); err != nil {
 			s.refuse(op, err)
@@ -301,15 +296,21 @@ func (b *Batch) fullLocked() bool {
 
 // run makes durable what was given, and counts it. Nothing is given meanwhile.
 func (b *Batch) run() {
-	b.syncAdded(b.takeAdded(1))
-	b.syncs.Wait()
+	if b.part.ctx.Err() == nil {
+		b.release()
+	} else {
+		b.dropKept()
+	}
 	b.part.failed = nil
-	if b.failed.n > 0 {
-		b.part.failed = b.failed.errs[0]
+	if b.failed.N > 0 {
+		b.part.failed = b.failed.Errs[0]
 	}
 	for i := range b.part.written {
 		x := &b.part.written[i]
 		x.Err = b.spoilt[x.result]
+	}
+	for _, r := range b.part.renames {
+		r.Err = b.spoilt[r.result]
 	}
 	b.part.makeDurable()
 	b.countAll()
@@ -320,8 +321,8 @@ func (b *Batch) countAll() {
 	for _, r := range b.records {
 		b.totals.add(r.result())
 		if r.err != nil {
-			if b.failed.n++; len(b.failed.errs) < b.failed.lines {
-				b.failed.errs = append(b.failed.errs, r.err)
+			if b.failed.N++; len(b.failed.Errs) < errjoin.MostLines {
+				b.failed.Errs = append(b.failed.Errs, r.err)
 			}
 		}
 	}
@@ -348,11 +349,11 @@ func (b *Batch) Commit(ctx context.Context) (Totals, error) {
 	b.part.ctx = ctx
 	b.run()
 	b.endLocked()
-	b.failed.head = b.totals.String()
+	b.failed.Head = b.totals.String()
 	if n := b.open.Load(); n > 0 {
-		return b.totals, errors.Join(fmt.Errorf("holdfast: commit: %d pending files of the batch were not committed; call Commit of each before", n), b.failed.err())
+		return b.totals, errors.Join(fmt.Errorf("holdfast: commit: %d pending files of the batch were not committed; call Commit of each before", n), b.failed.Err())
 	}
-	return b.totals, b.failed.err()
+	return b.totals, b.failed.Err()
 }
 
 // Discard ends the Batch without more ado: what has no name yet is removed, and nothing more is made
@@ -371,8 +372,7 @@ func (b *Batch) abandon() error {
 	if b.over {
 		return nil
 	}
-	b.syncAdded(b.takeAdded(1)) // nothing else closes them
-	b.syncs.Wait()
+	b.dropKept()
 	b.part.abandon(errBatchOver)
 	b.endLocked()
 	return nil

@@ -54,11 +54,6 @@ type dirMaker struct {
 
 func (g *ground) init(d vfs.Disk, options Options) {
 	g.options, g.disk = options.withDefaults(), d
-	g.names, g.byPath = durable.NameSyncsOf(d), systemPaths{}
-	if root := g.options.Root; root != nil {
-		g.disk, g.byPath = inRoot(root)
-		d = g.disk
-	}
 	g.handles.Init(d, g.options.Handles)
 	g.handles.Syncs = g.options.Policy.Sync.Mode != holdfast.SyncNever
 	if log := g.options.Logger; log != nil {

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/durable"
 	"github.com/holdfast-go/holdfast/internal/handles"
 	"github.com/holdfast-go/holdfast/internal/keyed"
 	"github.com/holdfast-go/holdfast/internal/retry"
@@ -54,7 +55,8 @@ type fileWriter struct {
 	*job
 	dir             *handles.Dir
 	syncMode        syncMode
-	losses          int // of the directory, before the file had its name there
+	errseq          *durable.Errseq // of a Batch: open before the first byte, or nil
+	losses          int             // of the directory, before the file had its name there
 	tries           retry.Tries
 	narrow, starved bool         // see onceInNarrow
 	ident           keyed.Ticket // in the queue of the device and inode
@@ -125,8 +127,12 @@ func (s *fileWriter) finish(fd int) {
 	}
 }
 
-// syncAndClose syncs a file, if it is to be synced by itself, and closes it.
+// syncAndClose syncs a file, if it is to be synced by itself, and closes it. A Batch does both later.
 func (s *fileWriter) syncAndClose(fd int) (op retry.Op, err error) {
+	if s.syncMode == file && s.part.keep != nil {
+		s.part.keep(keptFile{OpenFile: durable.OpenFile{Errseq: s.errseq}, fd: fd, result: s.result, dir: s.dir.Key()})
+		return "", nil
+	}
 	if s.syncMode == alone || s.syncMode == file {
 		if err := s.files.syncFile(fd, s.result.path); err != nil {
 			s.files.failFile(fd, s.dir.Key())
@@ -157,7 +163,7 @@ func (s *fileWriter) follow(base *sys.Name) (op retry.Op, err error) {
 		return op, err
 	}
 	*base = name.base
-	s.syncMode = s.files.syncModeIn(s.part, s.dir)
+	s.setSyncMode()
 	s.losses = s.files.names.Losses(s.dir.Key())
 	return "", nil
 }

@@ -69,9 +69,10 @@ type Options struct {
 	//     beside it the whole new one, named NAME.holdfast-new.
 	Effort holdfast.Effort
 
-	// Root has every path lead to a file in this directory, on Linux alone: no "..", and no symbolic link that
+	// Root has every path lead to a file in this directory: no "..", and no symbolic link that
 	// another program plants there, leads out of it ([os.Root]). Paths are relative to it. It must stay
-	// open until Close has returned. It is no key of JSON or YAML.
+	// open until Close has returned. Other systems than Linux have it in programs built with Go 1.25 or
+	// newer. It is no key of JSON or YAML.
 	Root *os.Root
 
 	// Retry says how often what may pass is tried again.
@@ -132,8 +133,8 @@ func (o Options) Validate() error {
 		return fmt.Errorf("files: %w", err)
 	}
 	switch {
-	case o.Root != nil && !keepsRoots:
-		return fmt.Errorf("files: a Root can't be kept on %s; use paths", runtime.GOOS)
+	case o.Root != nil && whyNoRoot != "":
+		return fmt.Errorf("files: a Root can't be kept on %s %s, or use paths", runtime.GOOS, whyNoRoot)
 	case o.Workers < 0:
 		return fmt.Errorf("files: workers=%d is negative; use 0 for as many as there are processors", o.Workers)
 	case o.Workers > maxWorkers:

@@ -38,6 +38,8 @@ type part struct {
 	waits    atomic.Bool // a file was synced by itself
 	failed   error       // of a Batch, the first
 	step     durable.Step
+	keep     func(keptFile) // of a Batch: its files stay open for a while
+	release  func()         // of a Batch: that time is over
 
 	mu      sync.Mutex
 	written []pending
@@ -110,23 +112,30 @@ const (
 	together          // it is synced with all that is on its disk, at the end of the batch
 )
 
-// syncModeIn returns how a file of this directory is made durable; p is nil for a Write. It is
-// called before the file's first byte is written.
-func (f *Set) syncModeIn(p *part, d *handles.Dir) syncMode {
-	switch sync := f.options.Policy.Sync; {
+// setSyncMode sets how the file is made durable in its directory. It is called before the file's first byte
+// is written.
+func (s *fileWriter) setSyncMode() {
+	p := s.part
+	switch sync := s.files.options.Policy.Sync; {
 	case sync.Mode == holdfast.SyncNever:
-		return unsynced
+		s.syncMode = unsynced
+		return
 	case sync.Mode == holdfast.SyncEach, p == nil:
-		return alone
+		s.syncMode = alone
+		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	x := p.placeLocked(d).Device
-	if p.step.Takes(x, func() int { return f.openErrseq(d.Path, x.ID) }) {
-		return together
+	at := p.placeLocked(s.dir)
+	open := func() int { return s.files.openErrseq(at.path, at.Device.ID) }
+	s.syncMode = file
+	if p.keep != nil {
+		s.errseq = p.step.Watch(at.Device, open)
+	} else if p.step.Takes(at.Device, open) {
+		s.syncMode = together
+	} else {
+		p.waits.Store(true)
 	}
-	p.waits.Store(true)
-	return file
 }
 
 // placeLocked returns the place for a directory, before it is given a name.

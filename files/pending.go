@@ -81,7 +81,12 @@ func (f *Set) pending(path string, b *Batch) (*Pending, error) {
 	}
 	f.whole.files.Add(1)
 	s.tries = f.tries(path)
-	if op, err := p.open(); err != nil {
+	op, err := p.open()
+	if err != nil && b != nil && retry.RemedyFor(op, err) == retry.AfterSpare {
+		b.release()
+		op, err = p.open()
+	}
+	if err != nil {
 		s.refuse(op, err)
 		return nil, asPathError(p.record.err)
 	}
@@ -115,7 +120,7 @@ func (p *Pending) open() (op retry.Op, err error) {
 	if op, err := s.enterDir(s.name.dir); err != nil {
 		return op, err
 	}
-	s.syncMode = p.set.syncModeIn(s.part, s.dir)
+	s.setSyncMode()
 	p.base = s.name.base
 	old, op, err := s.lookUp(&p.base) // it may go to the directory where a link leads
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/errjoin"
 	"github.com/holdfast-go/holdfast/internal/retry"
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
@@ -243,49 +244,16 @@ func (t *Totals) add(result Result) {
 // Err joins the errors of all files that failed, in the order of submission, for errors.Is and
 // errors.As. Its text is ten lines at most. It is nil if none failed.
 func (r *Results) Err() error {
-	all := failureList{lines: 10}
+	var all errjoin.Many
 	for _, chunk := range r.chunks {
 		for i := range chunk {
 			if err := chunk[i].err; err != nil {
-				all.n++
-				all.errs = append(all.errs, err)
+				all.N++
+				all.Errs = append(all.Errs, err)
 			}
 		}
 	}
-	return all.err()
-}
-
-// failureList is the errors of many files.
-type failureList struct {
-	n     int // how many there are
-	errs  []error
-	lines int    // of text at most
-	head  string // the first line, or ""
-}
-
-func (f *failureList) err() error {
-	if f.n == 0 {
-		return nil
-	}
-	return f
-}
-
-// Unwrap returns the errors.
-func (f *failureList) Unwrap() []error { return f.errs }
-
-func (f *failureList) Error() string {
-	var lines []string
-	if f.head != "" {
-		lines = append(lines, f.head)
-	}
-	for i, err := range f.errs {
-		if left := f.n - i; left > 1 && len(lines) == f.lines-1 {
-			lines = append(lines, fmt.Sprintf("and %d more", left))
-			break
-		}
-		lines = append(lines, err.Error())
-	}
-	return strings.Join(lines, "\n")
+	return all.Err()
 }
 
 // MarshalJSON writes an array of the results, each as [Result.MarshalJSON] does.

@@ -1,11 +1,8 @@
 package files
 
 import (
-	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -13,7 +10,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
 
-const keepsRoots = true
+const whyNoRoot = ""
 
 // A rootDisk is the kernel below an os.Root. The root opens each directory; a name in it has no slash,
 // and is used without following a link. So none of the other calls needs it.
@@ -36,8 +33,7 @@ func (d rootDisk) open(path string, flag int) (fd int, err error) {
 	if err != nil {
 		return -1, causeOf(err)
 	}
-	defer f.Close() // nothing was written to it
-	return unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	return sys.Adopt(f)
 }
 
 func (d rootDisk) OpenDir(path sys.Name) (fd int, err error) {
@@ -49,42 +45,15 @@ func (d rootDisk) OpenForNames(path sys.Name) (fd int, err error) {
 }
 
 func (d rootDisk) StatPath(path sys.Name) (sys.Stat, error) {
-	info, err := d.root.Stat(path.String())
-	if err != nil {
-		return sys.Stat{}, causeOf(err)
-	}
-	is := info.Sys().(*syscall.Stat_t)
-	return sys.Stat{Device: uint64(is.Dev), Inode: is.Ino, Links: uint64(is.Nlink), Mode: is.Mode, UID: is.Uid, GID: is.Gid,
-		Size: is.Size, Blocks: is.Blocks}, nil
+	return statOf(d.root.Stat(path.String()))
 }
 
 func (d rootDisk) Mkdir(path sys.Name, perm uint32) error {
 	return causeOf(d.root.Mkdir(path.String(), fs.FileMode(perm)&fs.ModePerm))
 }
 
-// mostLinks is the most symbolic links followed for one path, as on Linux.
-const mostLinks = 40
-
-// Resolve follows the links at the end of a path. One that leads out of the root is an error when the
-// directory is opened; an absolute one leads out.
-func (d rootDisk) Resolve(path string) (string, error) {
-	for range mostLinks {
-		target, err := d.readLink(path)
-		switch {
-		case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.EINVAL): // none, or no link
-			return path, nil
-		case err != nil:
-			return "", err
-		case filepath.IsAbs(target):
-			return "", errLeadsOut
-		}
-		dir, _ := vfs.SplitPath(path)
-		path = dir + "/" + target
-	}
-	return "", unix.ELOOP
-}
-
-var errLeadsOut = errors.New("the symbolic link leads out of the root")
+// Resolve is [linksInRoot].
+func (d rootDisk) Resolve(path string) (string, error) { return linksInRoot(path, d.readLink) }
 
 func (d rootDisk) readLink(path string) (target string, err error) {
 	err = d.in(path, func(dir int, name sys.Name) (err error) {
@@ -121,12 +90,7 @@ func (d rootDisk) inBoth(from, to string, do func(fromDir int, from string, toDi
 // rootPaths are the paths below a root.
 type rootPaths struct{ rootDisk }
 
-func (p rootPaths) of(file *os.File) string {
-	if path, err := filepath.Rel(p.root.Name(), file.Name()); err == nil {
-		return path
-	}
-	return file.Name()
-}
+func (p rootPaths) of(file *os.File) string { return pathInRoot(p.root, file) }
 
 func (p rootPaths) stat(path string) (fs.FileInfo, error) { return p.root.Stat(path) }
 

@@ -1,15 +1,14 @@
-//go:build !linux
+//go:build !linux && go1.25
 
 package files
 
 import (
 	"os"
 
-	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
 
-// keepsRoots: the other systems' calls take paths, which a link may lead elsewhere.
-const keepsRoots = false
+const whyNoRoot = ""
 
-func inRoot(*os.Root) (vfs.Disk, paths) { return sys.Disk{}, systemPaths{} } // Validate refuses it
+// inRoot returns the calls below a root.
+func inRoot(root *os.Root) (vfs.Disk, paths) { return inPortableRoot(root) }

@@ -119,6 +119,9 @@ func (s *fileWriter) try() {
 	s.narrow, s.starved = false, false
 	s.once()
 	if s.starved {
+		if s.part != nil && s.part.release != nil {
+			s.part.release()
+		}
 		s.onceInNarrow()
 	}
 }
@@ -198,7 +201,7 @@ func (s *fileWriter) inDir() {
 		s.refuse(op, err)
 		return
 	}
-	s.syncMode = s.files.syncModeIn(s.part, s.dir)
+	s.setSyncMode()
 	s.losses = s.files.names.Losses(s.dir.Key())
 	if s.mode == Replace {
 		s.replace()

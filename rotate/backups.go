@@ -126,12 +126,11 @@ func (f *File) discardBackup(p place, b *backup, name sys.Name) error {
 	if name != b.part {
 		return f.disk.Remove(p.dir, name)
 	}
-	done, ok := f.mine(p, name)
-	if !ok {
+	err := f.removePart(p, name)
+	if err == errTaken {
 		return nil
 	}
-	defer done()
-	return f.disk.Remove(p.dir, name)
+	return err
 }
 
 // tend removes backups beyond the limits, and compresses the others.
@@ -193,10 +192,7 @@ func (f *File) backups(p place) ([]*backup, error) {
 	current := f.current.Load().file.inode.Load() // read after the list: an earlier file is closed
 	return slices.DeleteFunc(all, func(b *backup) bool {
 		if b.plain == "" && b.part != "" {
-			if done, ok := f.mine(p, b.part); ok {
-				f.disk.Remove(p.dir, b.part) // the next call tries again
-				done()
-			}
+			_ = f.removePart(p, b.part) // the next call tries again
 			b.files = slices.DeleteFunc(b.files, func(name sys.Name) bool { return name == b.part })
 		}
 		// The log's own file has a backup's name after a failed rotation, or by another program.
@@ -306,13 +302,7 @@ func (f *File) compress(p place, b *backup) (err error) {
 	})
 	to := &logFile{place: p, fd: -1}
 	to.base = part
-	done, ok := f.mine(p, part)
-	if !ok {
-		return errTaken
-	}
-	err = f.disk.Remove(p.dir, part)
-	done()
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := f.removePart(p, part); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	to.fd, err = f.disk.OpenFile(p.dir, part, os.O_WRONLY|os.O_CREATE|os.O_EXCL|sys.NoFollow, is.private())

@@ -156,6 +156,7 @@ func (f *File) renameLocked(old *logFile) (*logFile, error) {
 	// Bytes that a killed process has left may be in the page cache only, and newer records must not outlive them.
 	if f.options.Policy.Sync.Mode != holdfast.SyncNever && old.had && old.fd >= 0 && !old.isSpoilt() {
 		if err := old.Sync(); err != nil && old.isSpoilt() {
+			f.unsyncedLocked(f.current.Load(), err) // what it took is missing in front of newer records
 			return nil, err
 		}
 	}
@@ -225,7 +226,14 @@ func parts(base sys.Name) (before, behind string) {
 
 // backupName returns an unused backup name, later than all existing ones.
 func (f *File) backupName(l *logFile) (name sys.Name, at time.Time, err error) {
-	if f.last.IsZero() || f.options.Shared { // the clock of another process may have been ahead
+	lists := 0
+	switch {
+	case f.options.Shared: // the clock of another process may have been ahead
+		lists = 2 // the first lacks a backup whose compressed file took its place meanwhile
+	case f.last.IsZero():
+		lists = 1
+	}
+	for range lists {
 		all, err := f.list(l.place)
 		if err != nil {
 			return "", at, err

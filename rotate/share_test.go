@@ -4,6 +4,7 @@ package rotate
 
 import (
 	"fmt"
+	"io"
 	"runtime"
 	"slices"
 	"strings"
@@ -14,21 +15,23 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
+	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
 // openTwo opens a log twice, which is to its lock what two processes are.
-func openTwo(t *testing.T, d disk, o Options) (both [2]*File) {
+func openTwo(t *testing.T, disks [2]disk, o Options) (both [2]*File) {
 	t.Helper()
 	o.Shared = true
 	if o.OnError == nil {
 		o.OnError = func(e *Error) { t.Error(e) }
 	}
 	for i := range both {
-		f, err := open(d, "/log/app.log", o, false)
+		f, err := open(disks[i], "/log/app.log", o, false)
 		if err != nil {
 			t.Fatal(err)
 		}
 		both[i] = f
+		synctest.Wait() // the first one's background sleeps, or has ended
 	}
 	return both
 }
@@ -58,7 +61,7 @@ func TestASharedLogRotatesOnceForAll(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := newMemory(t)
 				x.o.Policy, x.o.Header = p, []byte("#header\n")
-				both := openTwo(t, d, x.o)
+				both := openTwo(t, [2]disk{d, d}, x.o)
 				const seconds = 5*60 + 30
 				time.Sleep(time.Microsecond)
 				for i := range seconds {
@@ -101,7 +104,7 @@ func TestASharedLogRotatesOnceForAll(t *testing.T) {
 func TestATornLineOfAnotherProcessIsEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newMemory(t)
-		both := openTwo(t, d, Options{OnError: func(*Error) {}})
+		both := openTwo(t, [2]disk{d, d}, Options{OnError: func(*Error) {}})
 		put := func(f *File, text string, want error) {
 			t.Helper()
 			if _, err := f.Write([]byte(text)); (err != nil) != (want != nil) {
@@ -144,7 +147,7 @@ func TestOneProcessCompresses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		both := openTwo(t, d, Options{Compress: true, Policy: holdfast.Unbuffered()})
+		both := openTwo(t, [2]disk{d, d}, Options{Compress: true, Policy: holdfast.Unbuffered()})
 		time.Sleep(time.Minute)
 		if got := names(backupsOf(d)); !slices.Equal(got, []string{two + ".gz", one, one + ".gz.part"}) {
 			t.Errorf("beside a process that compresses there are %q", got)
@@ -164,12 +167,96 @@ func TestOneProcessCompresses(t *testing.T) {
 	})
 }
 
+// A tardy disk sleeps in one call of a File, in which another File works on.
+type tardy struct {
+	*memory
+	list bool          // in the next list of a directory, behind the reading of its names
+	part time.Duration // in each look for a partial compression that is not there
+}
+
+func (d *tardy) OpenSource(dir int, name sys.Name) (int, error) {
+	fd, err := d.memory.OpenSource(dir, name)
+	if err != nil && strings.HasSuffix(name.String(), partly) {
+		time.Sleep(d.part)
+	}
+	return fd, err
+}
+
+func (d *tardy) ReadNames(fd int, buf []byte, all []sys.DirEntry) ([]sys.DirEntry, error) {
+	all, err := d.memory.ReadNames(fd, buf, all)
+	if d.list && len(all) > 0 {
+		d.list = false
+		time.Sleep(time.Minute)
+	}
+	return all, err
+}
+
+// TestACompressionThatHasBegunMeanwhileIsLeftAlone: a File that has found no partial compression removes none. Else the file that
+// it makes in its place, which is empty, takes the backup's place.
+func TestACompressionThatHasBegunMeanwhileIsLeftAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const one = "app-1999-12-31T00-00-00.000.log"
+		d := on(t, map[string][]byte{one: []byte("one\n")})
+		o := Options{Compress: true, Compressor: Compressor{".x", func(w io.Writer) (io.WriteCloser, error) { return lazy{w}, nil }}}
+		both := openTwo(t, [2]disk{&tardy{memory: d, part: 1500 * time.Millisecond}, d}, o)
+		for range 60 {
+			files := backupsOf(d)
+			text, plain := files[one]
+			if !plain {
+				text = files[one+".x"]
+			}
+			if string(text) != "one\n" {
+				t.Errorf("the backup is %q", files)
+				break
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		closeTwo(t, both)
+		if files := backupsOf(d); len(files) != 1 || files[one+".x"] == nil {
+			t.Errorf("in the end there are %q", files)
+		}
+	})
+}
+
+// TestABackupIsNamedBehindOneThatIsBeingCompressed: the clock was set back, and the name of the last backup changes while the names
+// are read.
+func TestABackupIsNamedBehindOneThatIsBeingCompressed(t *testing.T) {
+	ahead := jumpingClock(t)
+	synctest.Test(t, func(t *testing.T) {
+		d := newMemory(t)
+		slow := &tardy{memory: d}
+		both := openTwo(t, [2]disk{d, slow}, Options{Compress: true, Compressor: Compressor{".x", func(w io.Writer) (io.WriteCloser, error) { return lazy{w}, nil }}})
+		ahead.Store(int64(time.Hour))
+		for i, f := range both {
+			if _, err := fmt.Fprintf(f, "%d\n", i); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Microsecond) // a File that has followed a rotation at this time makes none
+			slow.list = i == 1
+			if err := f.Rotate(); err != nil {
+				t.Fatal(err)
+			}
+			ahead.Store(0)
+		}
+		time.Sleep(time.Minute)
+		closeTwo(t, both)
+		all := ""
+		files := backupsOf(d)
+		for _, name := range names(files) {
+			all += string(files[name])
+		}
+		if all != "0\n1\n" || slow.list {
+			t.Errorf("the backups are %q", files)
+		}
+	})
+}
+
 // TestNoRecordComesBehindARotation of another process: the backup may be in compression.
 func TestNoRecordComesBehindARotation(t *testing.T) {
 	for _, p := range policies {
 		synctest.Test(t, func(t *testing.T) {
 			d := newMemory(t)
-			both := openTwo(t, d, Options{Policy: p})
+			both := openTwo(t, [2]disk{d, d}, Options{Policy: p})
 			for i := range 3 {
 				for j, f := range both {
 					if _, err := f.Write(fmt.Appendf(nil, "%d %d\n", j, i)); err != nil {
@@ -202,7 +289,7 @@ func TestNoRecordComesBehindARotation(t *testing.T) {
 func TestARotationThatAnotherProcessMadeIsNotMadeAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newMemory(t)
-		both := openTwo(t, d, Options{RotationInterval: time.Minute})
+		both := openTwo(t, [2]disk{d, d}, Options{RotationInterval: time.Minute})
 		for _, f := range both {
 			if _, err := f.Write([]byte("record\n")); err != nil {
 				t.Fatal(err)

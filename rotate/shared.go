@@ -140,26 +140,25 @@ func (f *File) renameBack(l *logFile, name sys.Name) error {
 	return f.disk.Rename(l.dir, name, l.base)
 }
 
-// mine reports whether this process may replace or remove a partial compression: in a shared log,
-// whether no process that lives works on it. If so, it keeps the lock until close is called.
-func (f *File) mine(p place, part sys.Name) (close func(), ok bool) {
-	if !f.options.Shared {
-		return func() {}, true
+// removePart removes a partial compression. In a shared log it returns errTaken if a process that
+// lives works on it. A name that is not there may get a file at any time, so only one that it has
+// locked is removed.
+func (f *File) removePart(p place, part sys.Name) error {
+	if f.options.Shared {
+		fd, err := f.disk.OpenSource(p.dir, part)
+		if errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if err != nil {
+			return errTaken
+		}
+		defer f.disk.Close(fd) // nothing was written to it
+		is, err := f.disk.StatFD(fd)
+		if err != nil || f.claim(p, part, fd, is.Inode) != nil {
+			return errTaken
+		}
 	}
-	fd, err := f.disk.OpenSource(p.dir, part)
-	if err != nil {
-		return func() {}, errors.Is(err, fs.ErrNotExist)
-	}
-	close = func() { f.disk.Close(fd) } // nothing was written to it
-	is, err := f.disk.StatFD(fd)
-	if err == nil {
-		err = f.claim(p, part, fd, is.Inode)
-	}
-	if err != nil {
-		close()
-		return func() {}, false
-	}
-	return close, true
+	return f.disk.Remove(p.dir, part)
 }
 
 // claimBackup locks the open, new file of a compression, and looks whether the backup is still there.

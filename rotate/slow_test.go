@@ -58,7 +58,7 @@ func TestASlowSyncIsHeardOfWhileItRuns(t *testing.T) {
 		put()
 		time.Sleep(6*time.Second + time.Millisecond) // the sync is due after one
 		synctest.Wait()
-		if len(heard) != 1 || heard[0].Path != "/log/app.log" || heard[0].Since.Sub(start) != time.Second {
+		if len(heard) != 1 || heard[0].Path != f.path || heard[0].Since.Sub(start) != time.Second {
 			t.Errorf("heard of %v, %v after the Write", heard, time.Since(start))
 		}
 		d.takes = 0

@@ -12,6 +12,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -88,7 +89,7 @@ func TestDamageIsNeverTakenForATornEnd(t *testing.T) {
 			switch {
 			case errors.As(err, &damage):
 				reported++
-				if damage.Offset > int64(at) || damage.Path != name || at >= headerSize && damage.Index > uint64(len(records))+1 { // the mark of Close is behind the last
+				if damage.Offset > int64(at) || filepath.ToSlash(damage.Path) != name || at >= headerSize && damage.Index > uint64(len(records))+1 { // the mark of Close is behind the last
 					t.Fatalf("%s, byte %d: %v", name, at, damage)
 				}
 			case err != nil:
@@ -364,7 +365,7 @@ func TestAShortenedSegmentIsDamage(t *testing.T) {
 				short := maps.Clone(files)
 				short[name] = files[name][:size]
 				var damage *DamageError
-				if found, _, err := reopen(t, short); !errors.As(err, &damage) || damage.Path != name {
+				if found, _, err := reopen(t, short); !errors.As(err, &damage) || filepath.ToSlash(damage.Path) != name {
 					t.Errorf("segment %d of %d bytes: %+v, %v", epoch, size, found, err)
 				}
 			}
@@ -450,7 +451,7 @@ func TestScanGoesOnBehindDamage(t *testing.T) {
 	if err != nil || len(damages) != 1 || whole >= len(records) || whole < len(records)-3 || found.Records != int64(whole) || found.Last != uint64(len(records)) {
 		t.Errorf("%+v, %d of %d, %v, %v", found, whole, len(records), damages, err)
 	}
-	if damages[0].Path != name || damages[0].Offset < headerSize {
+	if filepath.ToSlash(damages[0].Path) != name || damages[0].Offset < headerSize {
 		t.Error(damages[0])
 	}
 }

@@ -4,7 +4,8 @@
 //
 // It differs from renameio in three points: temporary files lie beside their destination unless the
 // program names another directory, so TempDir returns its argument; a rename from another directory
-// makes both directories durable; it works on Windows too. WithRoot and SymlinkRoot are not here.
+// makes both directories durable; it works on Windows too. SymlinkRoot, and off Linux
+// WithRoot, take Go 1.25.
 package renameio
 
 import (
@@ -32,6 +33,7 @@ type config struct {
 	noUmask  bool
 	existing bool
 	onClose  bool
+	root     *os.Root // nil: none
 }
 
 type option func(*config)
@@ -62,12 +64,19 @@ func WithExistingPermissions() Option { return option(func(c *config) { c.existi
 // WithReplaceOnClose has Close do what CloseAtomicallyReplace does.
 func WithReplaceOnClose() Option { return option(func(c *config) { c.onClose = true }) }
 
+// WithRoot has the path, and the temporary file beside it, in a directory out of which no symbolic link
+// leads. WithTempDir does not count then. The root must stay open until the file has replaced another or
+// was cleaned up.
+func WithRoot(root *os.Root) Option { return option(func(c *config) { c.root = root }) }
+
 // A PendingFile is a temporary file that is to replace another. Its methods are for one goroutine at
 // a time.
 type PendingFile struct {
 	*os.File
 
 	path    string
+	name    string // its own, below root if that is not nil
+	root    *os.Root
 	onClose bool
 	closed  bool
 	done    bool // it has replaced the file, or was removed
@@ -90,8 +99,15 @@ func NewPendingFile(path string, options ...Option) (*PendingFile, error) {
 	if c.noUmask && c.exact == nil {
 		c.exact = &c.perm
 	}
+	dir, lstat, open := cmp.Or(c.dir, filepath.Dir(path)), os.Lstat, os.OpenFile
+	if c.root != nil {
+		if err := (files.Options{Root: c.root}).Validate(); err != nil {
+			return nil, err
+		}
+		dir, lstat, open = filepath.Dir(path), c.root.Lstat, c.root.OpenFile
+	}
 	if c.existing {
-		switch is, err := os.Lstat(path); {
+		switch is, err := lstat(path); {
 		case err == nil && is.Mode().IsRegular():
 			perm := is.Mode().Perm()
 			c.perm, c.exact = perm, &perm
@@ -100,14 +116,14 @@ func NewPendingFile(path string, options ...Option) (*PendingFile, error) {
 		}
 	}
 	var f *os.File
-	_, err := temporary(cmp.Or(c.dir, filepath.Dir(path)), filepath.Base(path), func(name string) (err error) {
-		f, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, c.perm)
+	name, err := temporary(dir, filepath.Base(path), func(name string) (err error) {
+		f, err = open(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, c.perm)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	p := &PendingFile{File: f, path: path, onClose: c.onClose}
+	p := &PendingFile{File: f, path: path, name: name, root: c.root, onClose: c.onClose}
 	if c.exact != nil {
 		is, err := f.Stat()
 		if err == nil && is.Mode().Perm() != *c.exact {
@@ -124,22 +140,27 @@ func NewPendingFile(path string, options ...Option) (*PendingFile, error) {
 // returns nil the file is there, whole and durable with its name. After an error Cleanup removes
 // what is left.
 func (p *PendingFile) CloseAtomicallyReplace() error {
-	err := rename(p.Name(), p.path, func(b *files.Batch) error {
+	err := rename(p.root, p.name, p.path, func(b *files.Batch) error {
 		if err := b.Add(p.File); err != nil { // its bytes are synced by this descriptor
 			return err
 		}
 		p.closed = true
 		return p.File.Close()
 	})
-	if _, left := os.Lstat(p.Name()); errors.Is(left, fs.ErrNotExist) {
+	lstat := os.Lstat
+	if p.root != nil {
+		lstat = p.root.Lstat
+	}
+	if _, left := lstat(p.name); errors.Is(left, fs.ErrNotExist) {
 		p.done = true // also if the sync of its directory has failed
 	}
 	return err
 }
 
-// rename renames a file, once what before gives to the batch is durable, and makes its name durable.
-func rename(from, to string, before func(*files.Batch) error) error {
-	set, err := files.New(files.Options{Policy: holdfast.Durable()})
+// rename renames a file, below root if that is not nil, once what before gives to the batch is durable, and
+// makes its name durable.
+func rename(root *os.Root, from, to string, before func(*files.Batch) error) error {
+	set, err := files.New(files.Options{Policy: holdfast.Durable(), Root: root})
 	if err != nil {
 		return err
 	}
@@ -184,7 +205,11 @@ func (p *PendingFile) Cleanup() error {
 		p.closed = true
 		err = p.File.Close()
 	}
-	if removed := os.Remove(p.Name()); removed != nil {
+	remove := os.Remove
+	if p.root != nil {
+		remove = p.root.Remove
+	}
+	if removed := remove(p.name); removed != nil {
 		return removed
 	}
 	p.done = true
@@ -210,13 +235,17 @@ func TempDir(dest string) string { return dest }
 
 // Symlink is os.Symlink, and replaces a symbolic link, or a file, that has the name. It is durable.
 func Symlink(oldname, newname string) error {
-	name, err := temporary(filepath.Dir(newname), filepath.Base(newname), func(name string) error { return os.Symlink(oldname, name) })
+	return symlink(nil, oldname, newname, os.Symlink, os.Remove)
+}
+
+func symlink(root *os.Root, oldname, newname string, link func(oldname, newname string) error, remove func(name string) error) error {
+	name, err := temporary(filepath.Dir(newname), filepath.Base(newname), func(name string) error { return link(oldname, name) })
 	if err != nil {
 		return err
 	}
-	err = rename(name, newname, func(*files.Batch) error { return nil })
+	err = rename(root, name, newname, func(*files.Batch) error { return nil })
 	if err != nil {
-		_ = os.Remove(name) // if it is there; the first failure is the one to report
+		_ = remove(name) // if it is there; the first failure is the one to report
 	}
 	return err
 }

@@ -100,7 +100,7 @@ func everyPage(t *testing.T) map[string]string {
 	}
 	made("audit", "--page", "audit.html", "--claim", "lines-page-4096", "--claim", "costs-switch")
 	sites["audit"] = filepath.Join(dir, "audit.html")
-	made("prove", "--level", "memory", "-o", "proof.jsonl")
+	made("prove", "--level", "memory", "--workload", "writer,rotate,wal", "--time", "15s", "-o", "proof.jsonl")
 	sites["prove"] = report(t, filepath.Join(dir, "proof.jsonl"))
 
 	shown := t.TempDir()

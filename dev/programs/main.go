@@ -1,152 +1,189 @@
-// Command programs puts the library under programs of others, by their public interfaces, and measures
-// them with it and without.
+// Command programs puts the library under programs of others, by their public interfaces alone, and says
+// what that changes: the lines to change, the time, the CPU time, the system calls, and what a kill and a
+// power cut take. docs/programs.md is what it prints.
 //
-//	go -C dev/programs run . -dir DIR -rounds 9
+//	go run -C dev/programs . -dir DIR                     all programs that the file of results lacks
+//	go run -C dev/programs . -dir DIR -run raft -again    one, once more
 //
-// It stores the files of a commit by go-git: as go-git does it, which syncs nothing; with an fsync of each
-// file; and with [Storage], whose objects are durable together before each reference. The rounds run the
-// three in turn, each in a repository of its own. Times are of Add and Commit together.
+// Each program has two arms, before and after, which differ in the lines that a user changes. An arm is
+// a process. The rounds run both arms in turn. A time counts only if all records are there afterwards.
+// A program's results are on disk before the next one begins: an interrupted run goes on behind them.
+//
+// Start with programs; [arm] says what each one is.
 package main
 
 import (
-	"bytes"
+	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
-	"path/filepath"
+	"os/signal"
+	"regexp"
 	"slices"
+	"strings"
 	"time"
 
-	"github.com/go-git/go-billy/v5"
-	"github.com/go-git/go-billy/v5/memfs"
-	"github.com/go-git/go-billy/v5/osfs"
-	"github.com/go-git/go-git/v5"
-	"github.com/go-git/go-git/v5/plumbing/cache"
-	"github.com/go-git/go-git/v5/plumbing/object"
-	"github.com/go-git/go-git/v5/storage"
-	"github.com/go-git/go-git/v5/storage/filesystem"
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/crash/syscallfault"
 )
 
 func main() {
-	dir := flag.String("dir", ".", "where the repositories are made")
-	rounds := flag.Int("rounds", 9, "how often each is measured")
-	count := flag.Int("files", 1500, "files of a commit")
-	flag.Parse()
-	if err := measure(*dir, *rounds, *count); err != nil {
+	syscallfault.Launch() // the process of an arm that is crashed
+	serve()               // the process of an arm
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "programs:", err)
 		os.Exit(1)
 	}
 }
 
-// An arm opens a storage of a .git directory; end ends its use.
+// A program is one of others, with an arm as it is and an arm with holdfast below it.
+type program struct {
+	id            string // its arms are the functions idBefore and idAfter
+	name, part    string // part is what is exchanged
+	before, after arm
+	more          []string // names of the declarations that the arm after needs besides
+	unit          string   // of count
+	count         int      // how many of them a measured run has
+	goroutines    int      // that put them; 1, if it is 0
+	promise       string   // of the arm after, at a power cut
+	gain          string   // what is gained, or why nothing is
+}
+
+// A place is where an arm works: its own directory, a tree of files to copy, the policy of a log, and the size of a wal's segments.
+type place struct {
+	dir, source string
+	policy      holdfast.Policy
+	segment     holdfast.Size // 0: wal's own
+}
+
+// An arm is a program with one way to write. Records are numbered from 1 on, in the words "record N".
 type arm struct {
-	name string
-	open func(dir string) (s storage.Storer, end func() error, err error)
+	open func(at place) (*use, error)
+	kept func(dir string) ([]string, error) // the records that are there, in their order
 }
 
-func none() error { return nil }
+// A use is an open program. put returns when the program's own call does. Any number of goroutines may call it, if the program permits it.
+type use struct {
+	put   func(n uint64) error
+	close func() error
+}
 
-func arms() []arm {
-	return []arm{
-		{"go-git, nothing synced", func(dir string) (storage.Storer, func() error, error) {
-			return filesystem.NewStorage(osfs.New(dir), cache.NewObjectLRUDefault()), none, nil
-		}},
-		{"go-git, each file synced", func(dir string) (storage.Storer, func() error, error) {
-			return filesystem.NewStorage(eachSynced{osfs.New(dir)}, cache.NewObjectLRUDefault()), none, nil
-		}},
-		{"holdfast, a barrier before each reference", func(dir string) (storage.Storer, func() error, error) {
-			s, err := NewStorage(dir)
-			if err != nil {
-				return nil, nil, err
+// A measurement has the results of a program.
+type measurement struct {
+	Program, Day, Load string
+	Count              int
+	Before, After      figures
+}
+
+// figures are an arm's: of each round the time and the CPU time of one record, in ns, the final Close included.
+type figures struct {
+	Time, CPU    []float64
+	Calls, Syncs float64 // system calls of files a record; -1: not counted
+	Kill, Power  loss
+}
+
+func run(ctx context.Context, args []string, out, talk io.Writer) error {
+	flags := flag.NewFlagSet("programs", flag.ContinueOnError)
+	flags.SetOutput(talk)
+	dir := flags.String("dir", os.TempDir(), "the `directory` whose disk is used; what is made there is removed")
+	rounds := flags.Int("rounds", 7, "how often each arm is measured")
+	within := flags.Duration("crash", 3*time.Second, "how long each arm is killed; its power is cut for twice as long")
+	only := flags.String("run", "", "only programs whose names match this regular `expression`")
+	again := flags.Bool("again", false, "measure programs that have results already")
+	results := flags.String("results", "../../docs/measured/programs.jsonl", "the `file` of results")
+	page := flags.String("page", "../../docs/programs.md", "the `file` of the page")
+	profile := flags.String("profile", "", "instead of all that: write CPU profiles of both arms, NAME-before and NAME-after, to a `directory`")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	chosen, err := regexp.Compile(*only)
+	if err != nil {
+		return fmt.Errorf("-run: %w", err)
+	}
+	if flags.NArg() > 0 || *rounds < 1 {
+		return fmt.Errorf("%q, %d rounds: give flags only, and at least one round", flags.Args(), *rounds)
+	}
+	all, err := readResults(*results)
+	if err != nil {
+		return err
+	}
+	met := 0
+	for _, p := range programs {
+		if !chosen.MatchString(p.name) {
+			continue
+		}
+		met++
+		switch {
+		case *profile != "":
+			if err := p.profile(ctx, *dir, *profile); err != nil {
+				return fmt.Errorf("%s: %w", p.name, err)
 			}
-			return s, s.Close, nil
-		}},
-	}
-}
-
-// eachSynced syncs each temporary file when it is closed.
-type eachSynced struct{ billy.Filesystem }
-
-func (e eachSynced) TempFile(dir, prefix string) (billy.File, error) {
-	f, err := e.Filesystem.TempFile(dir, prefix)
-	return syncedFile{f, filepath.Join(e.Root(), f.Name())}, err
-}
-
-type syncedFile struct {
-	billy.File
-	path string
-}
-
-func (f syncedFile) Close() error {
-	own, err := os.Open(f.path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(own.Sync(), own.Close(), f.File.Close())
-}
-
-// commit stores a commit of some files, and returns how long that took.
-func commit(s storage.Storer, count int) (time.Duration, error) {
-	work := memfs.New()
-	repository, err := git.Init(s, work)
-	if err != nil {
-		return 0, err
-	}
-	for i := range count {
-		f, err := work.Create(fmt.Sprintf("d%d/f%d", i%30, i))
+			continue
+		case all[p.name] != nil && !*again:
+			continue
+		}
+		began := time.Now()
+		m, err := p.measure(ctx, *dir, *rounds, *within)
 		if err != nil {
-			return 0, err
+			return fmt.Errorf("%s: %w", p.name, err)
 		}
-		_, err = f.Write(bytes.Repeat(fmt.Appendf(nil, "line %d of a file\n", i), 250+i%250))
-		if err := errors.Join(err, f.Close()); err != nil {
-			return 0, err
+		all[p.name] = m
+		if err := writeResults(*results, all); err != nil {
+			return err
 		}
+		fmt.Fprintf(talk, "%s: %v\n", p.name, time.Since(began).Round(time.Second))
 	}
-	tree, err := repository.Worktree()
-	if err != nil {
-		return 0, err
+	switch {
+	case met == 0:
+		return fmt.Errorf("-run=%s matches no program; names look like %q", *only, programs[0].name)
+	case *profile != "":
+		return nil
 	}
-	began := time.Now()
-	if err := tree.AddWithOptions(&git.AddOptions{All: true}); err != nil {
-		return 0, err
-	}
-	who := &object.Signature{Name: "nobody", Email: "nobody@example.com", When: time.Unix(1e9, 0)}
-	_, err = tree.Commit("all of it", &git.CommitOptions{Author: who})
-	return time.Since(began), err
-}
-
-func measure(parent string, rounds, count int) error {
-	dir, err := os.MkdirTemp(parent, "programs-")
+	text, err := pageOf(all)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	all := arms()
-	times := make([][]time.Duration, len(all))
-	for round := range rounds {
-		for i, a := range all {
-			s, end, err := a.open(filepath.Join(dir, fmt.Sprintf("%d-%d", round, i)))
-			if err != nil {
+	_, err = io.WriteString(out, text)
+	return errors.Join(err, os.WriteFile(*page, []byte(text), 0o666))
+}
+
+func readResults(path string) (map[string]*measurement, error) {
+	all := map[string]*measurement{}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return all, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for line := range strings.Lines(string(text)) {
+		var m measurement
+		if err := json.Unmarshal([]byte(line), &m); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		if slices.ContainsFunc(programs, func(p program) bool { return p.name == m.Program }) {
+			all[m.Program] = &m
+		}
+	}
+	return all, nil
+}
+
+// writeResults keeps the results in the order of the programs.
+func writeResults(path string, all map[string]*measurement) error {
+	var text strings.Builder
+	lines := json.NewEncoder(&text)
+	for _, p := range programs {
+		if m := all[p.name]; m != nil {
+			if err := lines.Encode(m); err != nil {
 				return err
 			}
-			took, err := commit(s, count)
-			if err := errors.Join(err, end()); err != nil {
-				return fmt.Errorf("%s: %w", a.name, err)
-			}
-			times[i] = append(times[i], took)
 		}
 	}
-	fmt.Printf("add and commit of %d files of 4 to 10 KB, %d rounds; medians, and the range of the ratio to the first\n\n| | time | ratio |\n|---|--:|--:|\n", count, rounds)
-	for i, a := range all {
-		var ratios []float64
-		for round, t := range times[i] {
-			ratios = append(ratios, float64(t)/float64(times[0][round]))
-		}
-		slices.Sort(ratios)
-		sorted := slices.Clone(times[i])
-		slices.Sort(sorted)
-		fmt.Printf("| %s | %v | %.2f (%.2f–%.2f) |\n", a.name, sorted[rounds/2].Round(time.Millisecond), ratios[rounds/2], ratios[0], ratios[rounds-1])
-	}
-	return nil
+	return os.WriteFile(path, []byte(text.String()), 0o666)
 }

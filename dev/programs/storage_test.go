@@ -19,11 +19,16 @@ import (
 	"github.com/go-git/go-git/v5/storage"
 	"github.com/go-git/go-git/v5/storage/filesystem"
 
+	"github.com/holdfast-go/holdfast/internal/crash/syscallfault"
 	"github.com/holdfast-go/holdfast/internal/isolate"
 	"github.com/holdfast-go/holdfast/provetest"
 )
 
-func TestMain(m *testing.M) { os.Exit(isolate.Tests{M: m}.Run()) }
+func TestMain(m *testing.M) {
+	syscallfault.Launch()
+	serve()
+	os.Exit(isolate.Tests{M: m}.Run())
+}
 
 func TestUnknownCommandIsRefused(t *testing.T) { isolate.RefusesUnknownCommand(t) }
 
@@ -61,7 +66,11 @@ func TestGoGitReadsWhatIsStored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := commit(s, 40); err != nil {
+	u, err := useGoGit(s, none)
+	if err == nil {
+		err = u.put(1)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	head, err := s.Reference(plumbing.NewBranchReferenceName("master"))
@@ -78,7 +87,7 @@ func TestGoGitReadsWhatIsStored(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	at, text, err := headOf(dir, "d5/f5")
+	at, text, err := headOf(dir, "d5/f15")
 	if err != nil || len(text) == 0 {
 		t.Fatal(err)
 	}
@@ -92,7 +101,7 @@ func TestGoGitReadsWhatIsStored(t *testing.T) {
 		_, err := f.Contents()
 		return err
 	})
-	if err != nil || n != 40 {
+	if err != nil || n != committedFiles {
 		t.Errorf("%d files, %v", n, err)
 	}
 	left, err := filepath.Glob(filepath.Join(dir, "objects", "pack", "*"))

@@ -37,6 +37,7 @@ type explorer struct {
 	torn    []State                        // some power cuts that left a torn tail, of the log explored last
 	only    Kind                           // of crashes; "" is both
 	leaps   []int                          // positions that are judged in any case, see leapsOf
+	from    int                            // no position before this is judged
 }
 
 // failure is one of a log.
@@ -107,10 +108,10 @@ func (x *explorer) explore(l *Log, states int, seed uint64) (Tally, *Failure) {
 	c, d := x.begin(l)
 	r := rand.New(rand.NewPCG(seed, l.Seed))
 	found := NewSurvivors(len(x.targets))
-	positions := len(l.Entries) - l.Start + 1
+	positions := len(l.Entries) - max(l.Start, x.from) + 1
 	const statesRead, least = 6, 3 // where its power is cut, at least
 	most := max(least, (states+positions-1)/positions)
-	slow := x.read != nil || x.by != nil || slices.ContainsFunc(x.targets, func(t Target) bool { return t.Gather != nil })
+	slow := x.slow()
 	if slow {
 		most = max(statesRead, most)
 	}
@@ -122,7 +123,7 @@ func (x *explorer) explore(l *Log, states int, seed uint64) (Tally, *Failure) {
 		chosen := !slow && (least*positions <= states || r.IntN(least*positions) < states) || d.position == len(l.Entries) || slow && (r.IntN(positions*statesRead) < states || x.starting(d.position) && r.IntN(3) == 0 || slices.Contains(x.leaps, d.position)) && !x.late()
 		// Acknowledgements follow each other without anything happening to the disk: the last
 		// demands the most.
-		if chosen && (d.position == len(l.Entries) || l.Entries[d.position].Op != Noted || l.Entries[d.position].Note.Kind == Accepted) {
+		if chosen && d.position >= x.from && (d.position == len(l.Entries) || l.Entries[d.position].Op != Noted || l.Entries[d.position].Note.Kind == Accepted) {
 			d.states(r, most, &seen, func(s *State) {
 				if failure != nil || x.only != "" && s.Crash != x.only {
 					return
@@ -143,6 +144,11 @@ func (x *explorer) explore(l *Log, states int, seed uint64) (Tally, *Failure) {
 		x.step(c, d)
 	}
 	return c.Tally, failure
+}
+
+// slow reports whether a state takes long to judge, because a reader of its own says what is there.
+func (x *explorer) slow() bool {
+	return x.read != nil || x.by != nil || slices.ContainsFunc(x.targets, func(t Target) bool { return t.Gather != nil })
 }
 
 // starting reports whether a position is behind the start of a program.

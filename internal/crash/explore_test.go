@@ -79,13 +79,14 @@ func TestPiecesAreTheBytesOfAState(t *testing.T) {
 // TestCellsShareTheTime lets each of some cells take all that it may, in fake time. Together they take
 // what there is, and none gets less than the first. The last may be fewer than can be worked on at a time.
 func TestCellsShareTheTime(t *testing.T) {
+	same := func(cells int) []int { return slices.Repeat([]int{1}, cells) }
 	for cells, first := range map[int]time.Duration{1: 12 * time.Second, 3: 12 * time.Second, 4: 12 * time.Second, 5: 6 * time.Second, 8: 6 * time.Second, 11: 4 * time.Second, 12: 4 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
 			const all, together = 12 * time.Second, 4
 			began := time.Now()
 			var mu sync.Mutex
 			begun, ended, most, least := 0, 0, 0, all
-			Share(cells, together, began.Add(all), func(_ int, long time.Duration) bool {
+			Share(same(cells), together, began.Add(all), func(_ int, long time.Duration) bool {
 				mu.Lock()
 				begun++
 				most, least = max(most, begun-ended), min(least, long)
@@ -102,8 +103,19 @@ func TestCellsShareTheTime(t *testing.T) {
 		})
 	}
 	calls := 0
-	Share(9, 1, time.Now(), func(int, time.Duration) bool { calls++; return calls < 3 })
+	Share(same(9), 1, time.Now(), func(int, time.Duration) bool { calls++; return calls < 3 })
 	if calls != 3 {
 		t.Errorf("%d calls, and the third stopped them", calls)
+	}
+	var longs []time.Duration
+	synctest.Test(t, func(t *testing.T) {
+		Share([]int{1, 4, 1}, 1, time.Now().Add(6*time.Second), func(_ int, long time.Duration) bool {
+			longs = append(longs, long)
+			time.Sleep(long)
+			return true
+		})
+	})
+	if !slices.Equal(longs, []time.Duration{time.Second, 4 * time.Second, time.Second}) {
+		t.Errorf("weights of 1, 4 and 1 got %v of 6 s", longs)
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -168,7 +167,11 @@ func (o Options) judgeCells(ctx context.Context, level Level, end time.Time, jud
 	defer stop(nil)
 	verdicts, shown := make([]*Verdict, len(cells)), 0
 	var mu sync.Mutex // of these
-	Share(len(cells), atOnce, end, func(n int, long time.Duration) bool {
+	weights := make([]int, len(cells))
+	for n, i := range order {
+		weights[n] = cells[i].weight(level)
+	}
+	Share(weights, atOnce, end, func(n int, long time.Duration) bool {
 		i := order[n]
 		c := cells[i]
 		v := c.Verdict(level, o.Seed+uint64(i))
@@ -188,25 +191,33 @@ func (o Options) judgeCells(ctx context.Context, level Level, end time.Time, jud
 	return context.Cause(ctx)
 }
 
-// Share calls do with each number below count, in parallel, at most together calls at once, until one
-// call returns false. It
-// shares out the time until end: a call is told how long it may take.
-func Share(count, together int, end time.Time, do func(n int, long time.Duration) bool) {
-	var next atomic.Int64
-	var stopped atomic.Bool
+// Share calls do with each number below len(weights), in parallel, at most together calls at once, until one call returns false. It
+// shares out the time until end by the weights: a call is told how long it may take.
+func Share(weights []int, together int, end time.Time, do func(n int, long time.Duration) bool) {
+	left := 0
+	for _, weight := range weights {
+		left += weight
+	}
+	var mu sync.Mutex // of these
+	next, stopped := 0, false
 	var group sync.WaitGroup
 	for range together {
 		group.Add(1)
 		go func() {
 			defer group.Done()
-			for !stopped.Load() {
-				n := int(next.Add(1)) - 1
-				if n >= count {
+			for {
+				mu.Lock()
+				n, turns := next, (left+together-1)/together
+				if stopped || n == len(weights) {
+					mu.Unlock()
 					return
 				}
-				turns := (count - n + together - 1) / together
-				if !do(n, time.Until(end)/time.Duration(turns)) {
-					stopped.Store(true)
+				next, left = n+1, left-weights[n]
+				mu.Unlock()
+				if !do(n, time.Until(end)*time.Duration(min(turns, weights[n]))/time.Duration(turns)) {
+					mu.Lock()
+					stopped = true
+					mu.Unlock()
 				}
 			}
 		}()
@@ -240,6 +251,15 @@ type Cell struct {
 	Workload *Workload
 	Policy   holdfast.Policy
 	command  *Command
+}
+
+// weight is a cell's share of its level's time. A log's own reader takes long for a state, and has most to do behind a crash.
+func (c Cell) weight(level Level) int {
+	const slow = 4
+	if w := c.Workload; level == Memory && (w.Scan != nil || slices.ContainsFunc(w.Targets(c.Policy), func(t Target) bool { return t.Gather != nil })) {
+		return slow
+	}
+	return 1
 }
 
 // Cells are a level's cells, the controls first.
@@ -406,7 +426,7 @@ func (w *Workload) record(p holdfast.Policy, seed uint64, how Recording) (*Log, 
 	go func() {
 		var x result
 		run := func() { x.l, x.err = w.recorded(p, seed, how) }
-		if how.bubble == nil {
+		if !how.Fake {
 			run()
 		} else if hangs := how.bubble(run); hangs != nil {
 			x = result{nil, &hangError{hangs}}
@@ -491,7 +511,7 @@ func (w *Workload) Leaves(s *Survivors, killed bool) *Violation {
 // byMemory makes the verdict of level memory: a first run, states of it, and second runs on some.
 func (v *Verdict) byMemory(w *Workload, states int, most time.Duration, bubble func(func()) error) error {
 	end := time.Now().Add(most)
-	how := Recording{Records: 300}
+	how := Recording{Records: 300, bubble: bubble}
 	period := max(v.Policy.FlushEvery, v.Policy.Sync.Every)
 	switch {
 	case period > 0 && bubble != nil: // it falls due some times
@@ -535,40 +555,49 @@ func (v *Verdict) byMemory(w *Workload, states int, most time.Duration, bubble f
 // InMemory is Explore of runs in memory, and of runs in which a call of the disk fails.
 func (v *Verdict) InMemory(w *Workload, states int, how Recording, end time.Time) error {
 	second := Recording{Records: 12, Fake: how.Fake, Slack: how.Slack, Wrap: how.Wrap, Disk: how.Disk, number: 1, bubble: how.bubble}
-	record := func(number int, seed uint64, there Tree) (*Log, error) {
-		run := how
-		if number > 0 {
-			run = second
-			run.there = there
-		}
-		l, err := w.record(v.Policy, seed, run)
+	run := func(how Recording, seed uint64) (*Log, error) {
+		l, err := w.record(v.Policy, seed, how)
 		if err != nil {
 			err = &RunError{err}
 		}
 		return l, err
 	}
-	e := Exploration{States: states, Record: record, End: end, Read: w.Scan, fails: how.Fails}
+	var first *Log
+	e := Exploration{States: states, End: end, Read: w.Scan, fails: how.Fails}
+	e.Record = func(number int, seed uint64, there Tree) (l *Log, err error) {
+		if number == 0 {
+			first, err = run(how, seed)
+			return first, err
+		}
+		again := second
+		again.there = there
+		return run(again, seed)
+	}
 	if len(w.Mounted) == 0 {
 		e.goesOn = func(first *Log, at int, seed uint64) (*Log, error) {
-			run := second
-			run.first, run.at = first, at
-			l, err := w.record(v.Policy, seed, run)
-			if err != nil {
-				err = &RunError{err}
-			}
-			return l, err
+			again := second
+			again.first, again.at = first, at
+			return run(again, seed)
 		}
 	}
-	if err := v.Explore(w, e); err != nil || how.Fails || how.Fake && how.bubble == nil || w.Control != "" {
+	failing := !how.Fails && (!how.Fake || how.bubble != nil) && w.Control == ""
+	if failing && !end.IsZero() { // the rest is for runs in which a call fails
+		e.End = end.Add(-time.Until(end) / 3)
+	}
+	if err := v.Explore(w, e); err != nil || !failing {
 		return err
 	}
-	return v.failingRuns(w, states, how, end)
+	if e.goesOn == nil {
+		first = nil
+	}
+	return v.failingRuns(w, states, how, first, end)
 }
 
-// failingRuns explores runs in each of which one call of the disk fails, once, or the disk is full for a while. Acknowledged records must be there all
+// failingRuns explores runs in each of which one call of the disk fails, once, or the disk is full for a while. Every second one goes
+// on behind a first, if there is one, whose process was killed. Acknowledged records must be there all
 // the same. Other losses are not judged: bytes that a full disk refuses wait in memory. Behind a failed sync only power is cut, as Flush promises nothing
 // about bytes that the system has dropped.
-func (v *Verdict) failingRuns(w *Workload, states int, how Recording, end time.Time) error {
+func (v *Verdict) failingRuns(w *Workload, states int, how Recording, first *Log, end time.Time) error {
 	// A write may be a sync too. Most logs are synced by one of the first two, so that they come first where there is little time.
 	ops := []fault.DiskOp{fault.DiskDatasync, fault.DiskWrite, fault.DiskSync, fault.DiskSyncAll, fault.DiskRename}
 	r := rand.New(rand.NewPCG(v.Seed, 6))
@@ -578,33 +607,55 @@ func (v *Verdict) failingRuns(w *Workload, states int, how Recording, end time.T
 			b.Bytes, b.Time = holdfast.Unlimited, holdfast.Unlimited
 		}
 	}
-	for n := 0; n < 8*len(ops) && v.Failure == nil && (n == 0 || time.Now().Before(end)); n++ {
+	late := func() bool { return !end.IsZero() && time.Now().After(end) }
+	most := 8 * len(ops)
+	if !end.IsZero() {
+		most *= 8 // while there is time
+	}
+	for n := 0; n < most && v.Failure == nil && (n == 0 || !late()); n++ {
 		run, op := how, ops[n%len(ops)]
+		run.Records, run.Until, run.Pause, run.Timed = 240, nil, nil, false
+		if w.Scan != nil {
+			run.Records = 120
+		}
+		run.Fake = how.bubble != nil // the pauses before tries cost nothing
 		failing := fault.DiskFault{Op: op, First: 1 + r.IntN(1<<(1+n%8)), Times: 1, Err: syscall.EIO}
+		if n%2 == 1 && first != nil {
+			run.Records, run.number, run.first, run.at = 60, 1, first, first.busy(r)
+			failing.First = 1 + r.IntN(1<<(n%4))
+		}
 		full := n%(2*len(ops)) == len(ops)+1
 		if full {
 			failing.Times, failing.Err = 0, syscall.ENOSPC
 		}
-		x := &explorer{targets: w.Targets(v.Policy), loss: loss, read: w.Scan, late: func() bool { return !end.IsZero() && time.Now().After(end) }}
+		x := &explorer{targets: w.Targets(v.Policy), loss: loss, read: w.Scan, late: late}
 		if op != fault.DiskWrite && op != fault.DiskRename {
 			x.only = Power
 		}
+		var hit sync.Once
 		run.Disk = func(d *Recorder) {
 			d.short = false // a part before the failure is returned, and others may write behind it
 			d.Faults.Add(failing)
+			d.Faults.Watch(func(c fault.DiskCall) {
+				if errors.Is(c.Err, failing.Err) {
+					hit.Do(func() { x.from = d.log.Len() })
+				}
+			})
 			if full { // for a while: then what memory holds must get there by itself
 				time.AfterFunc(10*time.Millisecond, d.Faults.Mend)
 			}
 		}
-		run.Records, run.Until, run.Pause = 240, nil, nil
 		l, err := w.record(v.Policy, v.Seed+uint64(n), run)
 		if l == nil {
 			return err
 		}
+		if x.from == 0 { // no call was that far
+			continue
+		}
 		var t Tally
-		explored := max(1, min(states, 4000)/8)
-		if w.Scan != nil {
-			explored /= 4
+		explored := max(1, min(states/8, 500, few(x.targets)))
+		if x.slow() {
+			explored = min(explored, 60)
 		}
 		t, v.Failure = x.explore(l, explored, v.Seed)
 		v.Tally.Add(t)
@@ -675,27 +726,40 @@ func linkAt(dir, name string) (string, error) {
 	return filepath.Rel(filepath.Dir(name), target)
 }
 
+// few is a number of states that are judged however little time there is. Each takes longer the more targets there are.
+func few(targets []Target) int { return max(100, min(1000, 1<<20/len(targets))) }
+
 // Explore records a run, explores its log, records runs on some of the states, and explores these logs.
 func (v *Verdict) Explore(w *Workload, e Exploration) error {
-	end := e.End.Add(-time.Until(e.End) / 3) // the rest is for the second runs
+	part := time.Duration(3) // of the time is for the second runs
+	if e.goesOn != nil {
+		part = 2
+	}
+	end := e.End.Add(-time.Until(e.End) / part)
 	late := func() bool { return !e.End.IsZero() && time.Now().After(end) }
 	x := &explorer{targets: w.Targets(v.Policy), loss: v.Loss, read: e.Read, late: late}
 	first, err := e.Record(0, v.Seed, Tree{})
 	if err != nil && !e.fails {
 		return err
 	}
-	const secondRuns = 6 // on this number of crash states
-	again := min(e.States, 40_000) / 4 / secondRuns
-	part := max(100, min(1000, 1<<20/len(x.targets))) // of the states, doubled while there is time
+	secondRuns := 6        // on this number of crash states
+	some := few(x.targets) // of the states, doubled while there is time
+	again := min(min(e.States, 40_000)/4/secondRuns, 2*some)
+	if e.goesOn != nil && !e.End.IsZero() {
+		secondRuns *= 8 // while there is time
+		if x.slow() {
+			again = min(again, 200)
+		}
+	}
 	for pass := uint64(0); v.Tally.States < int64(e.States)*3/4 && v.Failure == nil && (pass == 0 || !late()); pass++ {
 		before := v.Tally.States
-		part = min(2*part, e.States*3/4-int(before))
-		t, failure := x.explore(first, part, v.Seed+pass)
+		some = min(2*some, e.States*3/4-int(before))
+		t, failure := x.explore(first, some, v.Seed+pass)
 		if pass > 0 {
 			t.Acknowledged = 0
 		}
 		v.Tally.Add(t)
-		if v.Failure = failure; v.Tally.States-before < int64(part)/50 {
+		if v.Failure = failure; v.Tally.States-before < int64(some)/50 {
 			break
 		}
 	}

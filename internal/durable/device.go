@@ -76,6 +76,7 @@ type Device struct {
 	files    int  // files in the batch
 	decideAt int  // the number of files at the next decision
 	together bool // files of this part are synced by syncfs
+	watched  bool // by Watch
 
 	// Set by a Run:
 	worth  bool  // syncfs was worth it for the files, or there were none, and Fd was open

@@ -88,6 +88,20 @@ func (s *Step) Takes(x *Device, open func() (fd int)) bool {
 	return x.together
 }
 
+// Watch returns the errseq descriptor of a device that allows syncfs, for SyncOpen, or nil. It opens it, as
+// Takes does. Whether many directories are synced by it is decided then.
+func (s *Step) Watch(x *Device, open func() (fd int)) *Errseq {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if x.watched = true; x.Allowed && x.Fd < 0 {
+		x.Fd = open()
+	}
+	if !x.Works() {
+		return nil
+	}
+	return &x.Errseq
+}
+
 // Named records that a place has a new name, which the next Run makes durable.
 func (s *Step) Named(at *Place) {
 	s.mu.Lock()
@@ -212,7 +226,8 @@ func (s *Step) syncNames(places []*Place) {
 		at.Device.names++
 	}
 	for _, at := range places {
-		if x := at.Device; x.names > FewDirs && x.worth && x.Works() && s.ended() == nil {
+		if x := at.Device; x.names > FewDirs && x.worth && x.Works() && s.ended() == nil &&
+			(!x.watched || x.synced || worthSyncAll(s.Disk, x.names)) {
 			s.syncWhole(x)
 		}
 	}

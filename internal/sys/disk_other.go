@@ -24,13 +24,18 @@ var opened = struct {
 }{files: map[int]*os.File{}}
 
 func open(path string, flag int, perm uint32) (int, error) {
-	f, err := os.OpenFile(path, flag, fileMode(perm))
+	f, err := openShared(path, flag, fileMode(perm))
 	if flag&NoFollow != 0 && errors.Is(err, syscall.EMLINK) {
 		return -1, syscall.ELOOP // FreeBSD has another error for a link that is not followed
 	}
 	if err != nil {
 		return -1, plainError(err)
 	}
+	return Adopt(f)
+}
+
+// Adopt returns a descriptor for the calls of a Disk. It takes f.
+func Adopt(f *os.File) (fd int, err error) {
 	opened.mu.Lock()
 	defer opened.mu.Unlock()
 	opened.last++
@@ -87,7 +92,7 @@ func (d Disk) OpenDir(path Name) (fd int, err error) {
 // permissions of a new file before umask. It does not wait for a pipe's reader.
 func (Disk) OpenFile(dir int, name Name, flag int, perm uint32) (fd int, err error) {
 	err = inDir(dir, name, func(path string) (err error) {
-		fd, err = open(path, flag|waitForNobody, perm)
+		fd, err = open(path, flag|WaitForNobody, perm)
 		return err
 	})
 	if err != nil {
@@ -178,9 +183,14 @@ func statOf(info fs.FileInfo, err error) (Stat, error) {
 	if err != nil {
 		return Stat{}, plainError(err)
 	}
+	return StatOf(info), nil
+}
+
+// StatOf returns the attributes that package os has returned.
+func StatOf(info fs.FileInfo) Stat {
 	s := Stat{Links: 1, Mode: statMode(info.Mode()), Size: info.Size(), Blocks: -1}
 	addIdentity(&s, info)
-	return s, nil
+	return s
 }
 
 // Chmod sets a file's permissions, as far as the system has them.

@@ -21,7 +21,7 @@ func (Disk) OpenSource(dir int, name Name) (fd int, err error) {
 				return syscall.ELOOP
 			}
 		}
-		fd, err = open(path, os.O_RDONLY|waitForNobody, 0)
+		fd, err = open(path, os.O_RDONLY|WaitForNobody, 0)
 		return err
 	})
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// waitForNobody: the system has no named pipes, or none that wait.
-const waitForNobody = 0
+// WaitForNobody: the system has no named pipes, or none that wait.
+const WaitForNobody = 0
 
 // addIdentity does nothing: a FileInfo has no identity here.
 func addIdentity(*Stat, fs.FileInfo) {}

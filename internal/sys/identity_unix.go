@@ -8,7 +8,8 @@ import (
 	"syscall"
 )
 
-const waitForNobody = syscall.O_NONBLOCK | syscall.O_NOCTTY
+// WaitForNobody are flags of open: it does not wait for a pipe's other end, and takes no terminal.
+const WaitForNobody = syscall.O_NONBLOCK | syscall.O_NOCTTY
 
 // addIdentity sets the file's device, inode, number of names and owner.
 func addIdentity(s *Stat, info fs.FileInfo) {

@@ -21,7 +21,7 @@ func batchPath(id uint32) string { return fmt.Sprintf("b%d/f%d", id%batchDirs, i
 // replacing is a workload of one goroutine that gives some files of three directories new versions. step does that for some of them, and
 // nil acknowledges all of these.
 func replacing(name, about string, step func(r *crash.Run, set *files.Set, random *rand.Rand, ids []uint32, record func(id uint32) []byte) error) *crash.Workload {
-	w := &crash.Workload{Name: name, About: about, Files: true, Whole: true, Loss: onlyAcknowledged,
+	w := &crash.Workload{Name: name, About: about, Whole: true, Loss: onlyAcknowledged,
 		Targets: func(p holdfast.Policy) (all []crash.Target) {
 			for id := range uint32(batchPaths) {
 				all = append(all, crash.Target{ID: id, Path: batchPath(id), Object: true, Whole: true, Synced: p.Sync.Mode != holdfast.SyncNever})
@@ -101,7 +101,7 @@ func added(b *files.Batch, path string, data []byte) error {
 }
 
 func pendingFiles() *crash.Workload {
-	w := replacing("pending", "files.Pending, written in any order", func(r *crash.Run, set *files.Set, _ *rand.Rand, ids []uint32, record func(uint32) []byte) error {
+	return replacing("pending", "files.Pending, written in any order", func(r *crash.Run, set *files.Set, _ *rand.Rand, ids []uint32, record func(uint32) []byte) error {
 		for _, id := range ids {
 			p, err := set.Pending(r.Path(batchPath(id)))
 			if err != nil {
@@ -113,8 +113,6 @@ func pendingFiles() *crash.Workload {
 		}
 		return nil
 	})
-	w.Files = false
-	return w
 }
 
 func batches() *crash.Workload {
@@ -125,8 +123,8 @@ func batches() *crash.Workload {
 			var err error
 			other := r.Path(batchPath(id+1)) + ".new" // by way of another directory
 			how := random.IntN(4)
-			if exists(filepath.Dir(path)) != nil || exists(filepath.Dir(other)) != nil {
-				how = random.IntN(2) // the Set makes directories
+			if r.Disk() != nil || exists(filepath.Dir(path)) != nil || exists(filepath.Dir(other)) != nil {
+				how = random.IntN(2) // the Set makes directories, and these two alone take a disk in memory
 			}
 			switch how {
 			case 0:

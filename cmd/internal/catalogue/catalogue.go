@@ -37,6 +37,7 @@ var workloads = sync.OnceValue(func() []*crash.Workload {
 			appendReplaced(),
 			rotated(),
 			closedLog(),
+			sharedLog(),
 			walLog(),
 			whole("whole-create", files.Create, false),
 			whole("whole-create-dirs", files.Create, true),

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -24,6 +25,16 @@ func rotated() *crash.Workload {
 	return &crash.Workload{Name: "rotate", About: "three goroutines, one rotate.File: small files, compressed backups", Periods: periods,
 		Targets: logTargets(logWriters), Run: func(r *crash.Run) error {
 			return onLogs(r, 1, rotate.Options{Policy: r.Policy, MaxSize: rotatedSize, Compress: true})
+		}}
+}
+
+// sharedLog has the log open twice, as two processes have it. Each process has its policy's Loss for itself: these lose
+// nothing of memory.
+func sharedLog() *crash.Workload {
+	return &crash.Workload{Name: "rotate-shared", About: "the same through two rotate.Files that share the log, with a header",
+		Policies: []holdfast.Policy{holdfast.Unbuffered(), holdfast.Durable()},
+		Targets:  logTargets(logWriters), Run: func(r *crash.Run) error {
+			return onLogs(r, 2, rotate.Options{Policy: r.Policy, MaxSize: rotatedSize, Compress: true, Shared: true, Header: []byte("# of each file\n")})
 		}}
 }
 
@@ -62,12 +73,15 @@ func openRotated(r *crash.Run, o rotate.Options) (f *rotate.File, before func(id
 func onLogs(r *crash.Run, open int, o rotate.Options) error {
 	logs, before := make([]*rotate.File, open), func(uint32) uint64 { return 0 }
 	for i := range logs {
-		var err error
-		if logs[i], before, err = openRotated(r, o); err != nil {
+		f, there, err := openRotated(r, o)
+		if err != nil {
 			for _, f := range logs[:i] {
 				err = errors.Join(err, f.Close())
 			}
 			return err
+		}
+		if logs[i] = f; i == 0 { // an open log packs its backups, and what is read meanwhile lacks some
+			before = there
 		}
 	}
 	never := r.Policy.Sync.Mode == holdfast.SyncNever
@@ -88,7 +102,15 @@ func onLogs(r *crash.Run, open int, o rotate.Options) error {
 		streams[id] = s
 		group.Go(func() {
 			for errs[id] == nil && r.More(5*s.made) { // in memory each state unpacks all backups
-				if errs[id] = s.line(f); errs[id] != nil {
+				if s.rand.IntN(8) == 0 || s.made == 0 && s.rand.IntN(3) == 0 { // then a killed process's lines come to a backup
+					if errs[id] = f.Rotate(); errors.Is(errs[id], syscall.ENOSPC) {
+						errs[id] = nil // the log tries again by itself
+					}
+				}
+				if errs[id] == nil {
+					errs[id] = s.line(f)
+				}
+				if errs[id] != nil {
 					break
 				}
 				if s.rand.IntN(16) == 0 { // a run under a fault has few records
@@ -112,14 +134,39 @@ func onLogs(r *crash.Run, open int, o rotate.Options) error {
 	return nil
 }
 
-// line writes a record as a line of a log.
+// line writes a record as a line of a log. Where the disk is full it tries again for a while.
 func (s *stream) line(f *rotate.File) error {
+	const most = 20
 	s.buf = append(s.record(), '\n') // Open ends a torn record with it
-	_, err := f.Write(s.buf)
-	if err == nil {
-		s.accepted(s.run.Policy)
+	for tries := 0; ; tries++ {
+		n, err := f.Write(s.buf)
+		if err == nil {
+			if err := failedSync(f); err != nil {
+				return err
+			}
+			s.accepted(s.run.Policy)
+			return nil
+		}
+		if n > 0 || tries == most || !errors.Is(err, syscall.ENOSPC) {
+			return err
+		}
+		time.Sleep(time.Millisecond)
 	}
-	return err
+}
+
+// failedSync is a sync of the log that has failed. It may have taken records that were there when the log was opened. A Write that waits
+// for a sync answers for its own record alone.
+func failedSync(f *rotate.File) error {
+	all, _ := f.Err().(interface{ Unwrap() []error })
+	if all == nil {
+		return nil
+	}
+	for _, err := range all.Unwrap() {
+		if failed := (*rotate.Error)(nil); errors.As(err, &failed) && failed.Op == "sync" && !errors.Is(err, syscall.ENOSPC) { // then nothing was synced
+			return err
+		}
+	}
+	return nil
 }
 
 // closedLog opens a log again and again. Where no Write waits for a sync, only Close acknowledges its records.
@@ -201,10 +248,14 @@ func unpacked(files map[string][]byte, name string) []byte {
 	case both: // until the compressed one is durable
 		return nil
 	}
-	z, err := gzip.NewReader(bytes.NewReader(files[name]))
-	if err != nil {
+	z := unpackers.Get().(*gzip.Reader)
+	defer unpackers.Put(z)
+	if z.Reset(bytes.NewReader(files[name])) != nil {
 		return nil
 	}
 	data, _ := io.ReadAll(z) // unreadable records are lost
 	return data
 }
+
+// unpackers keep their memory: each state in memory has many backups.
+var unpackers = sync.Pool{New: func() any { return new(gzip.Reader) }}

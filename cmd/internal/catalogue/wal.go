@@ -10,6 +10,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -150,21 +151,49 @@ func useLog(r *crash.Run, made, targets int) (_ int, err error) {
 			closed()
 		}
 	}()
+	newest := make([]uint64, targets)            // indices
 	for x, err := range l.Records(found.First) { // Open has made them durable
 		if err != nil {
 			return made, err
 		}
 		if record, ok := crash.ReadRecord(x.Data); ok && record.ID < uint32(targets) {
 			r.Note(crash.Durable, record.ID, record.N)
+			newest[record.ID] = x.Index
 		}
+	}
+	number := func(i int) (id uint32, n uint64) { return uint32(i % targets), uint64(r.Number+1)<<32 | uint64(i+1) }
+	put := func(i int) (index uint64, err error) {
+		id, n := number(i)
+		r.Note(crash.Begun, id, n)
+		return l.Append(crash.Record{ID: id, N: n, At: time.Now().UnixNano(), Size: 1000}.Append(nil))
+	}
+	if random.IntN(3) == 0 {
+		// A goroutine for each target, and one that truncates.
+		errs := make([]error, targets+1)
+		var group sync.WaitGroup
+		group.Go(func() { errs[targets] = l.TruncateBefore(slices.Min(newest)) })
+		for first := range targets {
+			group.Go(func() {
+				for i := made + first; i < made+2*targets && errs[first] == nil; i += targets {
+					index, err := put(i)
+					if err == nil {
+						err = l.Wait(context.Background(), index)
+					}
+					if errs[first] = err; err == nil {
+						id, n := number(i)
+						r.Note(crash.Accepted, id, n)
+						r.Note(crash.Durable, id, n)
+					}
+				}
+			})
+		}
+		group.Wait()
+		return made + 2*targets, errors.Join(errs...)
 	}
 	for range 4 { // twice as many records; the second may be in the next segment, and Wait is for both
 		begun, last := made, uint64(0)
-		number := func(i int) (id uint32, n uint64) { return uint32(i % targets), uint64(r.Number+1)<<32 | uint64(i+1) }
 		for ; made < begun+2; made++ {
-			id, n := number(made)
-			r.Note(crash.Begun, id, n)
-			if last, err = l.Append(crash.Record{ID: id, N: n, At: time.Now().UnixNano(), Size: 1000}.Append(nil)); err != nil {
+			if last, err = put(made); err != nil {
 				return made + 1, err // Close may have written it
 			}
 		}
@@ -202,7 +231,7 @@ func useLog(r *crash.Run, made, targets int) (_ int, err error) {
 	if err == nil {
 		err = l.TruncateAfter(last - 1)
 	}
-	if last > uint64(2*targets) && err == nil {
+	if last > uint64(2*targets) && err == nil && random.IntN(2) == 0 {
 		err = l.TruncateBefore(last - uint64(2*targets))
 	}
 	return made, err

@@ -18,7 +18,11 @@ const log0 = "log"
 // writing is several goroutines that write to one Writer. Now and then one of them calls Flush or Sync.
 func writing(name, about string, shape policies.Shape) *crash.Workload {
 	const writers = 3
-	return &crash.Workload{Name: name, About: about, Shape: shape, Parts: bypasses(shape), Periods: periods,
+	under := shape // the policies that the generated cases have for it
+	if shape == policies.Mixed {
+		under = "" // all
+	}
+	return &crash.Workload{Name: name, About: about, Shape: under, Parts: bypasses(shape), Periods: periods,
 		Cleans: true, Targets: streamTargets(log0, writers),
 		Run: func(r *crash.Run) error {
 			return onWriter(r, writers, func(w *holdfast.Writer, s *stream) error {

@@ -10,8 +10,8 @@
 #	-n  tries in all, 20; there are two pairs of runs of each kind a try, and every second try asks advise
 #	-t  begin no further try after so many minutes, 25
 #
-# MORE and LESS in the environment are turns of an empty loop in each Write: 26 are about 20 % of a cell with a buffer of 64 KiB
-# here, 13 about 10 %. What they are to this machine, --against says: see the last lines.
+# MORE and LESS in the environment are turns of an empty loop in each Write: 34 are about 20 % of the two cells here, 18 about 10 %.
+# What they are to this machine, --against says: see the last lines.
 set -eu
 dir='' tries=20 minutes=25 builds=''
 while getopts bd:n:t: flag; do
@@ -23,8 +23,8 @@ while getopts bd:n:t: flag; do
 	*) exit 2 ;;
 	esac
 done
-more=${MORE:-26} less=${LESS:-13} begun=$(date +%s)
-flags="--writers 1 --policy buffer=64KiB --policy buffer=4KiB --rounds 20"
+more=${MORE:-34} less=${LESS:-18} begun=$(date +%s)
+flags="--writers 1 --policy buffer=64KiB --policy buffer=4KiB"
 need='loss<=1s,rate>=50k/s,p99<10ms'
 cd "$(dirname "$0")/../../.."
 root=$PWD
@@ -81,14 +81,14 @@ while [ "$try" -lt "$tries" ]; do
 		[ ! -e "against-$b-$try.said" ] || continue
 		rm -f "against-$b-$try.jsonl"
 		# shellcheck disable=SC2086
-		kept "against-$b-$try" "./$b" bench --against ./A $flags --export csv -o "against-$b-$try.jsonl"
+		kept "against-$b-$try" "./$b" bench --against ./A $flags --rounds 20 --export csv -o "against-$b-$try.jsonl"
 		said "against $b$try" "against-$b-$try"
 	done
 	for b in A L B C; do
 		[ ! -e "run-$b-$try.exit" ] || continue
 		rm -f "run-$b-$try.jsonl"
 		# shellcheck disable=SC2086
-		kept "run-$b-$try" "./$b" bench $flags -o "run-$b-$try.jsonl"
+		kept "run-$b-$try" "./$b" bench $flags --rounds 40 -o "run-$b-$try.jsonl"
 	done
 	for b in L B C; do
 		compared "$b" "$try" "$try"

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path"
+	"path/filepath"
 	"syscall"
 
 	"github.com/holdfast-go/holdfast/internal/sys"
@@ -92,9 +93,14 @@ func (d *Disk) inDir(c *DiskCall, dir int, name, to string, effect func(dir *ino
 	})
 }
 
+// slashed returns a path without a volume, and with slashes: the paths of Windows have others.
+func slashed(name string) string {
+	return filepath.ToSlash(name[len(filepath.VolumeName(name)):])
+}
+
 // absolute returns a name's path.
 func absolute(dir, name string) string {
-	if path.IsAbs(name) {
+	if name = slashed(name); path.IsAbs(name) {
 		return path.Clean(name)
 	}
 	return path.Join("/", dir, name)

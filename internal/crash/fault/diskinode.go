@@ -311,7 +311,7 @@ const mostLinks = 40
 // that its last element may be.
 func (d *Disk) findLocked(from *inode, p string, follow bool) (place, error) {
 	links := 0
-	return d.walkLocked(from, p, follow, &links)
+	return d.walkLocked(from, slashed(p), follow, &links)
 }
 
 func (d *Disk) walkLocked(from *inode, p string, follow bool, links *int) (place, error) {
@@ -389,7 +389,7 @@ func (d *Disk) Resolve(name string) (resolved string, err error) {
 			return err
 		}
 		resolved = d.pathLocked(at)
-		if !path.IsAbs(name) && len(resolved) > 1 {
+		if !path.IsAbs(slashed(name)) && len(resolved) > 1 {
 			resolved = resolved[1:]
 		}
 		return nil

@@ -138,7 +138,7 @@ func (r *room) run() error {
 	}
 	r.end = time.Now().Add(time.Duration(r.order.Seconds * float64(time.Second)))
 	said := make([]error, len(cells))
-	crash.Share(len(cells), workers, r.end, func(n int, long time.Duration) bool {
+	crash.Share(slices.Repeat([]int{1}, len(cells)), workers, r.end, func(n int, long time.Duration) bool {
 		said[n] = r.say(r.answer(cells[n], time.Now().Add(long)))
 		return said[n] == nil
 	})

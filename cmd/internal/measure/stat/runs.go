@@ -6,9 +6,9 @@ import "math"
 // code: 2.5 % for each run. A quiet machine shows no less (docs/design/measuring.md).
 const leastMovement = 0.035
 
-// leastBeside is leastMovement for cells with controls beside them: 1.4 % for each run, measured by
+// leastBeside is leastMovement for cells with controls beside them: 1 % for each run, measured by
 // dev/tools/bars; see docs/design/measuring.md.
-const leastBeside = 0.02
+const leastBeside = 0.014
 
 // A Movement is the possible change of the machine between two runs, which no measurement within a run
 // shows. Its zero value is no movement.
