@@ -573,7 +573,7 @@ func (v *Verdict) InMemory(w *Workload, states int, how Recording, end time.Time
 		again.there = there
 		return run(again, seed)
 	}
-	if len(w.Mounted) == 0 {
+	if len(w.Mounted) == 0 && !w.Outlived {
 		e.goesOn = func(first *Log, at int, seed uint64) (*Log, error) {
 			again := second
 			again.first, again.at = first, at
