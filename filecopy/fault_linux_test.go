@@ -427,6 +427,15 @@ func TestResumeGoesOnWhereItIsProven(t *testing.T) {
 		}
 		os.Remove(partial)
 	}
+	// A power cut left a size, and of the bytes the second sector and some from the second block on.
+	cut := bytes.Clone(c.content[:80000])
+	clear(cut[:512])
+	clear(cut[1024:4096])
+	must(t, os.WriteFile(partial, cut, 0o600))
+	if _, r, err := c.run(t, t.Context(), func(int, string) error { return nil }); err != nil || r.Resumed != 0 {
+		t.Errorf("behind a power cut: %+v", r)
+	}
+	sameFile(t, c.in("dst"), c.in("src"))
 	must(t, os.WriteFile(partial, append(bytes.Clone(c.content), "of a source that was longer"...), 0o600))
 	if _, r, err := c.run(t, t.Context(), func(int, string) error { return nil }); err != nil || r.Resumed != r.Size {
 		t.Errorf("%+v", r)

@@ -1,6 +1,7 @@
 package filecopy
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -158,10 +159,36 @@ func (j *copyJob) resume() error {
 		proven -= proven % resumeBlock
 	}
 	if proven == 0 {
-		return j.notOurs("is not the beginning of the source")
+		if cut, err := j.isCut(); err != nil {
+			return err
+		} else if !cut {
+			return j.notOurs("is not the beginning of the source")
+		}
 	}
 	j.done = 0
 	j.progress(proven)
 	j.r.Resumed = proven
 	return j.truncate(proven)
+}
+
+// isCut reports whether the first block of a partial copy has nothing but sectors of the source and zeros. A power cut leaves that of
+// a file whose size was on the disk before its bytes.
+func (j *copyJob) isCut() (bool, error) {
+	const sector = 512
+	source, copied := make([]byte, resumeBlock), make([]byte, resumeBlock)
+	if got, err := j.readFull(j.in, source, 0); err != nil {
+		return false, j.failed("read", int64(got), err)
+	}
+	got, err := j.readFull(j.out, copied, 0)
+	if err != nil {
+		return false, j.failed("read back", int64(got), err)
+	}
+	zeros := make([]byte, sector)
+	for at := 0; at < got; at += sector {
+		end := min(at+sector, got)
+		if !bytes.Equal(copied[at:end], source[at:end]) && !bytes.Equal(copied[at:end], zeros[:end-at]) {
+			return false, nil
+		}
+	}
+	return true, nil
 }

@@ -47,15 +47,15 @@ type Batch struct {
 	spoilt map[*record]error // why the sync of a file failed
 
 	keeping sync.Mutex // held while kept grows
-	kept    []keptFile
-	behind  chan struct{} // held while a group of them is synced
+	kept    *keptGroup // not synced yet, or nil
+	last    *keptGroup // that is synced, or was; nil: none yet
 }
 
 // Begin begins a Batch, which [Batch.Commit] or [Batch.Discard] must end.
 func (f *Set) Begin() *Batch {
-	b := &Batch{set: f, behind: make(chan struct{}, 1), spoilt: map[*record]error{}}
+	b := &Batch{set: f, spoilt: map[*record]error{}}
 	p := &b.part
-	p.keep, p.release = b.keep, b.release
+	p.keep, p.release, p.awaitSync = b.keep, b.release, b.awaitSync
 	p.step.SyncAll, p.step.Most = p.syncAll, durable.Waiters
 	p.step.Ended = func() error { return context.Cause(p.ctx) }
 	p.init(context.Background(), f)
@@ -296,10 +296,15 @@ func (b *Batch) fullLocked() bool {
 
 // run makes durable what was given, and counts it. Nothing is given meanwhile.
 func (b *Batch) run() {
-	if b.part.ctx.Err() == nil {
-		b.release()
-	} else {
+	switch {
+	case b.part.ctx.Err() != nil:
 		b.dropKept()
+	case len(b.part.written) > 0:
+		b.release()
+	default: // the first files get their names while the last are synced
+		b.keeping.Lock()
+		b.syncBehind()
+		b.keeping.Unlock()
 	}
 	b.part.failed = nil
 	if b.failed.N > 0 {
@@ -309,10 +314,8 @@ func (b *Batch) run() {
 		x := &b.part.written[i]
 		x.Err = b.spoilt[x.result]
 	}
-	for _, r := range b.part.renames {
-		r.Err = b.spoilt[r.result]
-	}
 	b.part.makeDurable()
+	b.awaitKept()
 	b.countAll()
 }
 

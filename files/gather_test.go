@@ -207,50 +207,127 @@ func TestBatchAddRefusesAFileWithoutItsName(t *testing.T) {
 // After a Commit without an error every file is there at any power cut; before, and after an error, the
 // old one or the new one is.
 func TestBatchKeepsWhatItCommitsAtEachFault(t *testing.T) {
-	for call := 1; ; call++ {
-		d := fault.NewDisk()
-		d.MkdirAll("a")
-		d.MkdirAll("b")
-		paths := []string{"/a/0", "/b/1", "/a/2", "/b/3"}
+	for _, c := range []struct{ handles, files int }{
+		{0, 4},   // all are synced at the end, each by itself
+		{4, 4},   // each while the next is written
+		{64, 18}, // 16 together, the others at the end
+	} {
+		for call := 1; committed(t, c.handles, c.files, call); call++ {
+		}
+	}
+}
+
+// committed has one call of a batch fail, and reports whether there were as many calls.
+func committed(t *testing.T, handles, count, call int) (more bool) {
+	t.Helper()
+	d := fault.NewDisk()
+	d.MkdirAll("a")
+	d.MkdirAll("b")
+	var paths []string
+	for i := range count {
+		paths = append(paths, fmt.Sprintf("/%c/%d", 'a'+i%2, i))
+		d.WriteFile(paths[i], []byte("old"), 0o644)
+	}
+	f := newSet(d, files.Options{Policy: holdfast.Durable(), Handles: handles, Retry: files.Retry{Attempts: 1}})
+	before := len(d.Calls())
+	d.Add(fault.DiskFault{Op: fault.AnyDiskOp, First: call, Times: 1, Err: syscall.EIO})
+	b := f.Begin()
+	var wrong error
+	for i, p := range paths {
+		if i%2 == 0 {
+			wrong = errors.Join(wrong, b.Write(p, []byte("new")))
+			continue
+		}
+		w, err := b.Create(p)
+		if err == nil {
+			if _, err = io.WriteString(w, "new"); err == nil {
+				err = w.Commit(context.Background())
+			}
+			w.Discard()
+		}
+		wrong = errors.Join(wrong, err)
+	}
+	_, err := b.Commit(context.Background())
+	err = errors.Join(wrong, err)
+	for seed := range uint64(5) {
+		image := d.PowerCut(rand.New(rand.NewPCG(seed, uint64(call))))
 		for _, p := range paths {
-			d.WriteFile(p, []byte("old"), 0o644)
+			if got, _ := image.File(p); string(got) != "new" && (err == nil || string(got) != "old") {
+				t.Errorf("call %d: %v, and after a power cut %s is %q", call, err, p, got)
+			}
 		}
-		f := newSet(d, files.Options{Policy: holdfast.Durable(), Retry: files.Retry{Attempts: 1}})
-		before := len(d.Calls())
-		d.Add(fault.DiskFault{Op: fault.AnyDiskOp, First: call, Times: 1, Err: syscall.EIO})
+	}
+	f.Close()
+	if v := d.Violations(); len(v) > 0 || d.Open() > 0 {
+		t.Errorf("call %d: %d descriptors are open, %v", call, d.Open(), v)
+	}
+	return len(d.Calls())-before >= call
+}
+
+// TestABatchKeepsFilesOpen until a group of them can be synced, however much other programs have written:
+// half as many as Handles, and fewer where the process has none left.
+func TestABatchKeepsFilesOpen(t *testing.T) {
+	for _, descriptors := range []int{0, 7} {
+		d := fault.NewDisk()
+		d.SetDirty(1 << 40)
+		d.SetDescriptors(descriptors)
+		f := newSet(d, files.Options{Policy: holdfast.Durable(), Handles: 64})
 		b := f.Begin()
-		var wrong error
-		for i, p := range paths {
-			if i%2 == 0 {
-				wrong = errors.Join(wrong, b.Write(p, []byte("new")))
-				continue
+		write := func(i int) {
+			if err := b.Write(fmt.Sprint("/", i), []byte("x")); err != nil {
+				t.Error(err)
 			}
-			w, err := b.Create(p)
+			w, err := b.Create(fmt.Sprint("/streamed", i))
 			if err == nil {
-				if _, err = io.WriteString(w, "new"); err == nil {
-					err = w.Commit(context.Background())
-				}
-				w.Discard()
+				err = w.Commit(context.Background())
 			}
-			wrong = errors.Join(wrong, err)
+			if err != nil {
+				t.Error(err)
+			}
 		}
-		_, err := b.Commit(context.Background())
-		err = errors.Join(wrong, err)
-		for seed := range uint64(5) {
-			image := d.PowerCut(rand.New(rand.NewPCG(seed, uint64(call))))
-			for _, p := range paths {
-				if got, _ := image.File(p); string(got) != "new" && (err == nil || string(got) != "old") {
-					t.Errorf("call %d: %v, and after a power cut %s is %q", call, err, p, got)
-				}
-			}
+		write(0)
+		if n := d.Count(fault.DiskSync); n > 0 {
+			t.Errorf("%d syncs for two files", n)
+		}
+		for i := range 50 {
+			write(i + 1)
+		}
+		if n := d.MostOpen(); n > 64+32 || descriptors == 0 && n < 16 {
+			t.Errorf("%d were open", n)
+		}
+		if totals, err := b.Commit(context.Background()); err != nil || totals.Durable != 102 {
+			t.Errorf("%+v, %v", totals, err)
+		}
+		if n := d.Count(fault.DiskSyncAll); n > 0 {
+			t.Errorf("%d syncs of what other programs have written too", n)
 		}
 		f.Close()
 		if v := d.Violations(); len(v) > 0 || d.Open() > 0 {
-			t.Errorf("call %d: %d descriptors are open, %v", call, d.Open(), v)
+			t.Errorf("%d descriptors are open, %v", d.Open(), v)
 		}
-		if len(d.Calls())-before < call {
-			break
+	}
+}
+
+// TestABatchTellsWhichFileFailed to be synced: it is not made, and the others are durable.
+func TestABatchTellsWhichFileFailed(t *testing.T) {
+	d := fault.NewDisk()
+	d.SetDirty(1 << 40)
+	f := newSet(d, files.Options{Policy: holdfast.Durable(), Handles: 16})
+	defer f.Close()
+	b := f.Begin()
+	d.Add(fault.DiskFault{Op: fault.DiskSync, First: 6, Times: 1, Err: syscall.EIO})
+	for i := range 10 {
+		if err := b.Write(fmt.Sprint("/", i), []byte("x")); err != nil {
+			t.Error(err)
 		}
+	}
+	totals, err := b.Commit(context.Background())
+	var failed *files.Error
+	if !errors.As(err, &failed) || failed.Op != "sync" || !errors.Is(err, syscall.EIO) || totals.Untouched != 1 || totals.Durable != 9 {
+		t.Fatalf("%+v, %v", totals, err)
+	}
+	if _, none := d.ReadFile(failed.Path); none == nil || len(d.ProcessCrash().Files) != 9 {
+		t.Errorf("%s was made, or its temporary file is left", failed.Path)
 	}
 }
 

@@ -130,7 +130,7 @@ func (s *fileWriter) finish(fd int) {
 // syncAndClose syncs a file, if it is to be synced by itself, and closes it. A Batch does both later.
 func (s *fileWriter) syncAndClose(fd int) (op retry.Op, err error) {
 	if s.syncMode == file && s.part.keep != nil {
-		s.part.keep(keptFile{OpenFile: durable.OpenFile{Errseq: s.errseq}, fd: fd, result: s.result, dir: s.dir.Key()})
+		s.later.group = s.part.keep(keptFile{OpenFile: durable.OpenFile{Errseq: s.errseq}, fd: fd, result: s.result, dir: s.dir.Key()})
 		return "", nil
 	}
 	if s.syncMode == alone || s.syncMode == file {

@@ -20,19 +20,40 @@ type keptFile struct {
 	added  bool // it was the program's, and written before Errseq may have been open
 }
 
-// keep takes a file. A group of them is synced while the program writes the next.
-func (b *Batch) keep(x keptFile) {
+// A keptGroup is files that are synced together. Groups are synced one after the other, in their order.
+type keptGroup struct {
+	files []keptFile
+	over  chan struct{} // closed when they are synced, and closed
+}
+
+// keep takes a file. A full group is synced while the program writes the next.
+func (b *Batch) keep(x keptFile) *keptGroup {
 	b.keeping.Lock()
 	defer b.keeping.Unlock()
-	if b.kept = append(b.kept, x); len(b.kept) < b.set.options.Handles/4 {
+	if b.kept == nil {
+		b.kept = &keptGroup{over: make(chan struct{})}
+	}
+	g := b.kept
+	if g.files = append(g.files, x); len(g.files) >= b.set.options.Handles/4 {
+		b.syncBehind()
+	}
+	return g
+}
+
+// syncBehind begins to sync the files that are kept, when the group before is over. keeping is held.
+func (b *Batch) syncBehind() {
+	g, before := b.kept, b.last
+	if g == nil {
 		return
 	}
-	group := b.kept
-	b.kept = nil
-	b.behind <- struct{}{}
+	b.kept, b.last = nil, g
+	if before != nil {
+		<-before.over
+	}
 	go func() {
-		defer func() { <-b.behind }()
-		b.syncKept(group)
+		defer close(g.over)
+		b.syncKept(g.files)
+		g.files = nil
 	}()
 }
 
@@ -40,19 +61,42 @@ func (b *Batch) keep(x keptFile) {
 func (b *Batch) release() {
 	b.keeping.Lock()
 	defer b.keeping.Unlock()
-	b.behind <- struct{}{}
-	defer func() { <-b.behind }()
-	b.syncKept(b.kept)
-	b.kept = nil
+	b.syncBehind()
+	b.awaitKept()
 }
 
-// dropKept closes them.
+// awaitKept waits until the groups are over that are synced.
+func (b *Batch) awaitKept() {
+	if b.last != nil {
+		<-b.last.over
+	}
+}
+
+// awaitSync waits until a file that is to be renamed is synced, and takes its failure. A change of names
+// waits for all.
+func (b *Batch) awaitSync(r *replacement) {
+	if r.change != nil {
+		b.awaitKept()
+	}
+	if r.group == nil {
+		return
+	}
+	<-r.group.over
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	r.Err = b.spoilt[r.result]
+}
+
+// dropKept closes the files that are kept.
 func (b *Batch) dropKept() {
-	b.behind <- struct{}{}
-	defer func() { <-b.behind }()
-	for _, x := range b.kept {
+	b.awaitKept()
+	if b.kept == nil {
+		return
+	}
+	for _, x := range b.kept.files {
 		b.diskOf(x).Close(x.fd) // it is no promise
 	}
+	close(b.kept.over)
 	b.kept = nil
 }
 

@@ -38,8 +38,11 @@ type part struct {
 	waits    atomic.Bool // a file was synced by itself
 	failed   error       // of a Batch, the first
 	step     durable.Step
-	keep     func(keptFile) // of a Batch: its files stay open for a while
-	release  func()         // of a Batch: that time is over
+
+	// Of a Batch, whose files stay open for a while:
+	keep      func(keptFile) *keptGroup
+	release   func()
+	awaitSync func(*replacement)
 
 	mu      sync.Mutex
 	written []pending
@@ -63,6 +66,7 @@ type replacement struct {
 	temporary sys.Name        // how it is named; "" if it could not be written, or is gone
 	mark      *temporary.Mark // below which it has that name, or nil
 	old       sys.Stat        // the file that it replaces, if there is one
+	group     *keptGroup      // of a Batch: it is synced with
 
 	// A change is not of a temporary file: what a Batch was asked to do with names, in r.place
 	// and also, if that is not nil.
@@ -183,6 +187,9 @@ func (p *part) makeDurable() {
 			p.failed = cmp.Or(p.failed, x.Err)
 		}
 		for _, r := range p.renames {
+			if p.awaitSync != nil {
+				p.awaitSync(r)
+			}
 			switch {
 			case r.change != nil:
 				p.changeNames(r)

@@ -15,13 +15,16 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/dev/peers/fsync"
 	"github.com/holdfast-go/holdfast/cmd/dev/peers/internal/command"
 	"github.com/holdfast-go/holdfast/cmd/dev/peers/read"
+	"github.com/holdfast-go/holdfast/cmd/dev/peers/recorded"
 	"github.com/holdfast-go/holdfast/cmd/dev/peers/records"
 	"github.com/holdfast-go/holdfast/cmd/dev/peers/rotate"
+	"github.com/holdfast-go/holdfast/cmd/dev/peers/slopes"
 	"github.com/holdfast-go/holdfast/internal/crash/syscallfault"
 )
 
 // kinds are all that is compared.
-var kinds = []command.Kind{records.Append, records.Durable, records.Latency, records.Idle, records.Log, files.Kind, read.Kind, copies.Kind, fsync.Kind, rotate.Kind, crash.Kind}
+var kinds = []command.Kind{records.Append, records.Durable, records.Latency, records.Idle, records.Log, files.Kind, read.Kind, copies.Kind, fsync.Kind, rotate.Kind, crash.Kind,
+	slopes.Kind, recorded.Kind(records.Append, records.Durable, records.Log)}
 
 func main() {
 	syscallfault.Launch() // the process of a program that is crashed

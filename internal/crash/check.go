@@ -201,7 +201,11 @@ func (c *Checker) Judge(crash Kind, s *Survivors, now int64, slack time.Duration
 		}
 		if s.Disorder[id] {
 			c.Tally.Disorder++
-			fail(&Violation{"order", uint32(id), n, fmt.Sprintf("%s: behind record %d of writer %d stands one that does not follow it", t.Path, int64(n)-1, id)})
+			words := fmt.Sprintf("%s: behind record %d of writer %d stands one that does not follow it", t.Path, int64(n)-1, id)
+			if n == 0 {
+				words = fmt.Sprintf("%s: the first record of writer %d that is there is not its first", t.Path, id)
+			}
+			fail(&Violation{"order", uint32(id), n, words})
 		}
 		if s.Half[id] && !((c.half[id] || t.Part) && k[Accepted] == 0) && (whole || k[Begun] == must && must > 0) {
 			fail(&Violation{"half", uint32(id), n, fmt.Sprintf("%s: the file is neither the old nor the new one", t.Path)})

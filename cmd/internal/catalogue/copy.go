@@ -55,7 +55,7 @@ func zeroPart(r *crash.Run) error {
 		if err != nil {
 			return err
 		}
-		_, err = f.WriteAt(make([]byte, page), page*(1+r.Random(0).Int64N(pages-1))) // the first page says that it is ours
+		_, err = f.WriteAt(make([]byte, page), page*r.Random(0).Int64N(pages))
 		if err := errors.Join(err, f.Close()); err != nil {
 			return err
 		}

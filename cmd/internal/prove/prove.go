@@ -118,10 +118,11 @@ func NewChild() *cobra.Command {
 		Short:  "do the work of a process that prove kills",
 		Hidden: true,
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := powercut.Process(args, crash.Options{Child: thisProgram, Workloads: catalogue.Workloads()}); err != nil {
-				return cli.Misuse("prove calls this command itself", "%w", err)
+			err := powercut.Process(args, crash.Options{Child: thisProgram, Workloads: catalogue.Workloads()})
+			if err != nil && len(args) == 0 {
+				err = cli.Misuse("prove calls this command itself", "%w", err)
 			}
-			return nil
+			return err
 		},
 	}
 }

@@ -8,7 +8,9 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/machine"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/stat"
 )
 
@@ -192,7 +194,9 @@ func (r Rounds) conditions(complete int, place string, versions []string) string
 	if text, err := os.ReadFile("/proc/loadavg"); err == nil {
 		load, _, _ = strings.Cut(string(text), " ")
 	}
-	return fmt.Sprintf("%d rounds in random order (`-seed %d`)%s, on %s; %s/%s, %s, GOMAXPROCS %d, load %s.\nVersions: %s; holdfast is the one of this directory.",
+	facts := machine.Read(".")
+	of := func(name string) string { return machine.Get(facts, name).Value }
+	return fmt.Sprintf("%s, %s CPUs, %s, %s.\n", of("CPU model"), of("CPUs"), of("kernel"), time.Now().Format(time.DateOnly)) + fmt.Sprintf("%d rounds in random order (`-seed %d`)%s, on %s; %s/%s, %s, GOMAXPROCS %d, load %s.\nVersions: %s; holdfast is the one of this directory.",
 		complete, r.Seed, missing, place, runtime.GOOS, runtime.GOARCH, runtime.Version(), runtime.GOMAXPROCS(0), load, strings.Join(versions, ", "))
 }
 

@@ -1,0 +1,119 @@
+package recorded
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast-go/holdfast/cmd/dev/peers/internal/command"
+)
+
+// longest is how long a check takes.
+const longest = 90 * time.Second
+
+// Kind returns the kind that runs, in short, what the pages claim, by the kinds that are given.
+func Kind(kinds ...command.Kind) command.Kind {
+	return command.Kind{
+		Name: "check", Does: fmt.Sprintf("what the pages claim, in at most %v: fails where a claim is refuted here", longest),
+		Run: func(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+			f := command.NewFlags("check", "bufio")
+			if err := f.Read(args, stderr); err != nil {
+				return err
+			}
+			return check(ctx, f, claims(tables()), kinds, stdout, stderr)
+		},
+	}
+}
+
+func claims(all []table) (list []claim) {
+	for _, t := range all {
+		list = append(list, t.claims...)
+	}
+	return list
+}
+
+func check(ctx context.Context, f *command.Flags, list []claim, kinds []command.Kind, stdout, stderr io.Writer) error {
+	list = slices.DeleteFunc(slices.Clone(list), func(c claim) bool {
+		return !f.Pick.MatchString(c.says + " " + strings.Join(c.groups, " ") + " " + c.arm)
+	})
+	if len(list) == 0 {
+		return command.Misuse("-run=%v matches no claim; leave it out for all", f.Pick)
+	}
+	var ran []command.Kind
+	for _, k := range kinds {
+		if pattern(list, k.Name) != "" {
+			ran = append(ran, k)
+		}
+	}
+	here := machine{"this machine", map[string]group{}}
+	begun := time.Now()
+	for i, k := range ran {
+		share := (longest - time.Since(begun)) / time.Duration(len(ran)-i)
+		if err := here.measure(ctx, k, f, pattern(list, k.Name), share, stderr); err != nil {
+			return err
+		}
+	}
+	return judge(list, here, stdout)
+}
+
+// pattern matches the arms of a kind that the claims need.
+func pattern(list []claim, kind string) string {
+	var arms []string
+	for _, c := range list {
+		for _, g := range c.groups {
+			if c.kind == kind {
+				arms = append(arms, strings.ReplaceAll(regexp.QuoteMeta(g+"/"+c.arm), `\*`, ".*"))
+			}
+		}
+	}
+	if len(arms) == 0 {
+		return ""
+	}
+	return "^(" + strings.Join(arms, "|") + ")$"
+}
+
+// measure runs a kind for a time, in short trials. What it has complete rounds of counts.
+func (m *machine) measure(ctx context.Context, k command.Kind, f *command.Flags, arms string, most time.Duration, stderr io.Writer) error {
+	short, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	var printed bytes.Buffer
+	err := k.Run(short, []string{"-quick", "-rounds", fmt.Sprint(f.Count), "-seed", fmt.Sprint(f.Seed), "-dir", f.Dir, "-run", arms}, &printed, stderr)
+	if err != nil && (ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded)) {
+		return fmt.Errorf("%s: %w", k.Name, err)
+	}
+	return m.read(&printed)
+}
+
+// judge prints what came of each claim, and fails where one is refuted.
+func judge(list []claim, here machine, stdout io.Writer) error {
+	fmt.Fprint(stdout, "| claim | at least | here | |\n|---|--:|--:|---|\n")
+	refuted := 0
+	for _, c := range list {
+		found := c.in(here)
+		for _, f := range found {
+			word := "not proven"
+			switch {
+			case c.refutes(f):
+				word = "**refuted**"
+				refuted++
+			case c.supports(f):
+				word = "holds"
+			}
+			fmt.Fprintf(stdout, "| %s: `%s/%s` | %.2f | %v | %s |\n", c.says, f.group, c.arm, c.least, f.ratio, word)
+		}
+		if len(found) < len(c.groups) {
+			fmt.Fprintf(stdout, "| %s | %.2f | %d of %d groups not measured in time | |\n", c.says, c.least, len(c.groups)-len(found), len(c.groups))
+		}
+	}
+	fmt.Fprint(stdout, "\nRatios of time to ours with 95 % intervals. *Refuted*: the whole interval is below the claim.\n")
+	if refuted > 0 {
+		return fmt.Errorf("%d claims are refuted here: correct the page, or mend what is slower (%w)", refuted, command.ErrFailed)
+	}
+	return nil
+}

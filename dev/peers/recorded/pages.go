@@ -1,0 +1,140 @@
+package recorded
+
+import "fmt"
+
+var (
+	syncs      = []string{"disk", "60µs", "200µs", "1ms"}
+	performing = "docs/performance.md"
+)
+
+// tables are those of the pages. A claim that no run supports, or that one refutes, fails the test.
+func tables() []table {
+	return []table{
+		{
+			page: performing, name: "append", first: "bytes, goroutines",
+			rows: append(rowsOf([]string{"40B", "200B"}, []int{1, 2, 8, 64, 512}), rowsOf([]string{"40B"}, []int{4096})...),
+			columns: []column{
+				timeOf("Writer", "append/size=%s/goroutines=%d", "holdfast"),
+				noiseOf("the Writer again", "append/size=%s/goroutines=%d", "holdfast (twin)"),
+				timeOf("best bufio", "append/size=%s/goroutines=%d", "bufio *"),
+				ratioOf("bufio ÷ Writer", "append/size=%s/goroutines=%d", "bufio *"),
+				cpuOf("CPU: Writer", "append/size=%s/goroutines=%d", "holdfast"),
+				cpuRatioOf("CPU: bufio ÷ Writer", "append/size=%s/goroutines=%d", "bufio *"),
+			},
+			claims: []claim{
+				{"With 2 goroutines and 40 bytes the best bufio takes 1.5 times as long", "append", []string{"append/size=40B/goroutines=2"}, "bufio *", 1.5, false},
+				{"with 8 goroutines, 2.2 times", "append", []string{"append/size=40B/goroutines=8"}, "bufio *", 2.2, false},
+				{"with 64 goroutines, 2 times, also beside load", "append", []string{"append/size=40B/goroutines=64"}, "bufio *", 2, false},
+				{"of 200 bytes, with 8 goroutines and with 64, 1.15 times", "append", []string{"append/size=200B/goroutines=8", "append/size=200B/goroutines=64"}, "bufio *", 1.15, false},
+				{"One goroutine alone has at least 0.6 of bufio's speed", "append", []string{"append/size=40B/goroutines=1", "append/size=200B/goroutines=1"}, "bufio *", 0.6, false},
+			},
+		},
+		{
+			page: performing, name: "unbuffered", first: "bytes, goroutines",
+			rows: rowsOf([]string{"40B", "200B", "4KiB"}, []int{1, 8}),
+			columns: []column{
+				timeOf("Writer, `buffer=0`", "unbuffered/size=%s/goroutines=%d", "holdfast"),
+				noiseOf("the Writer again", "unbuffered/size=%s/goroutines=%d", "holdfast (twin)"),
+				ratioOf("os.File ÷ Writer", "unbuffered/size=%s/goroutines=%d", "os.File"),
+				cpuRatioOf("CPU: os.File ÷ Writer", "unbuffered/size=%s/goroutines=%d", "os.File"),
+			},
+			claims: []claim{
+				{"Without a buffer a Writer has at least 0.9 of the speed of an os.File", "append", names("unbuffered/size=%s/goroutines=%d", rowsOf([]string{"200B", "4KiB"}, []int{1})), "os.File", 0.9, false},
+			},
+		},
+		{
+			page: performing, name: "formatted", first: "formatting, goroutines",
+			rows: rowsOf([]string{"200ns", "1µs"}, []int{1, 2, 8, 64}),
+			columns: []column{
+				timeOf("Writer", "format=%s/goroutines=%d", "holdfast"),
+				noiseOf("the Writer again", "format=%s/goroutines=%d", "holdfast (twin)"),
+				ratioOf("best bufio ÷ Writer", "format=%s/goroutines=%d", "bufio *"),
+				ratioOf("no sink ÷ Writer", "format=%s/goroutines=%d", "limit no sink"),
+				cpuRatioOf("CPU: bufio ÷ Writer", "format=%s/goroutines=%d", "bufio *"),
+			},
+		},
+		{
+			page: performing, name: "procs", first: "goroutines",
+			rows: rowsOfOne([]int{1, 8, 64, 512}),
+			columns: []column{
+				timeOf("GOMAXPROCS 2", "procs/goroutines=%d", "holdfast"),
+				noiseOf("2 again", "procs/goroutines=%d", "holdfast (twin)"),
+				ratioOf("8 ÷ 2", "procs/goroutines=%d", "holdfast GOMAXPROCS=8"),
+				ratioOf("32 ÷ 2", "procs/goroutines=%d", "holdfast GOMAXPROCS=32"),
+			},
+		},
+		{
+			page: performing, name: "durable", first: "sync, goroutines",
+			rows: append(rowsOf([]string{"15µs"}, []int{1}), rowsOf(syncs, []int{1, 8, 64, 512, 1024})...),
+			columns: []column{
+				timeOf("Writer", "sync=%s/size=128B/goroutines=%d", "holdfast"),
+				noiseOf("the Writer again", "sync=%s/size=128B/goroutines=%d", "holdfast (twin)"),
+				ratioOf("pebble ÷ Writer", "sync=%s/size=128B/goroutines=%d", "pebble"),
+				ratioOf("alone ÷ Writer", "sync=%s/size=128B/goroutines=%d", "limit fdatasync"),
+				cpuRatioOf("CPU: pebble ÷ Writer", "sync=%s/size=128B/goroutines=%d", "pebble"),
+			},
+			claims: []claim{
+				{"With 8 goroutines, whatever the sync, pebble takes 1.4 times as long", "durable", names("sync=%s/size=128B/goroutines=%d", rowsOf(syncs, []int{8})), "pebble", 1.4, false},
+				{"With 64 and more it is not ahead", "durable", names("sync=%s/size=128B/goroutines=%d", rowsOf(syncs, []int{64, 512, 1024})), "pebble", 1, false},
+				{"One goroutine alone takes what write(2) and fdatasync(2) take, within a tenth", "durable", names("sync=%s/size=128B/goroutines=%d", rowsOf(syncs, []int{1})), "limit fdatasync", 0.9, false},
+			},
+		},
+		{
+			page: "docs/wal.md", name: "logsync", first: "sync, goroutines",
+			rows: rowsOf(syncs, []int{1, 8, 64, 512}),
+			columns: []column{
+				timeOf("128 B: the log", "logsync/sync=%s/size=128B/goroutines=%d", "holdfast"),
+				noiseOf("the same again", "logsync/sync=%s/size=128B/goroutines=%d", "holdfast (twin)"),
+				ratioOf("pebble recycled", "logsync/sync=%s/size=128B/goroutines=%d", "pebble-recycled"),
+				timeOf("4 KiB: the log", "logsync/sync=%s/size=4KiB/goroutines=%d", "holdfast"),
+				ratioOf("over older segments", "logsync/sync=%s/size=4KiB/goroutines=%d", "holdfast-recycled"),
+				ratioOf("pebble recycled", "logsync/sync=%s/size=4KiB/goroutines=%d", "pebble-recycled"),
+			},
+			claims: []claim{
+				{"Of 128 bytes by 8 goroutines, whatever the sync, pebble takes 1.3 times as long", "log", names("logsync/sync=%s/size=128B/goroutines=%d", rowsOf(syncs, []int{8})), "pebble-recycled", 1.3, false},
+				{"by one goroutine it is not ahead", "log", names("logsync/sync=%s/size=128B/goroutines=%d", rowsOf(syncs, []int{1})), "pebble-recycled", 1, false},
+			},
+		},
+		{
+			page: "docs/wal.md", name: "logread", first: "order, bytes",
+			rows: rowsOf([]string{"order", "random"}, []int{128, 4096}),
+			columns: []column{
+				timeOf("the log", "logread/%s/size=%d", "holdfast"),
+				noiseOf("the same again", "logread/%s/size=%d", "holdfast (twin)"),
+				ratioOf("raft-wal", "logread/%s/size=%d", "raft-wal"),
+				ratioOf("tidwall/wal", "logread/%s/size=%d", "tidwall-wal"),
+			},
+			claims: []claim{
+				{"In order and 128 bytes raft-wal takes 8 times as long", "log", []string{"logread/order/size=128"}, "raft-wal", 8, false},
+				{"at random, and of 4 KiB, 1.3 times", "log", []string{"logread/random/size=128", "logread/order/size=4096", "logread/random/size=4096"}, "raft-wal", 1.3, false},
+			},
+		},
+		{
+			page: "docs/logs.md", name: "rotate", first: "goroutines",
+			rows: rowsOfOne([]int{1, 8, 64}),
+			columns: []column{
+				timeOf("`rotate`, `Unbuffered()`", "rotate/goroutines=%d", "holdfast"),
+				noiseOf("the same again", "rotate/goroutines=%d", "holdfast (twin)"),
+				timeOf("`rotate`, `Periodic(time.Second)`", "rotate/goroutines=%d", "holdfast-1s"),
+				timeOf("lumberjack", "rotate/goroutines=%d", "lumberjack"),
+				timeOf("timberjack", "rotate/goroutines=%d", "timberjack"),
+			},
+		},
+	}
+}
+
+// rowsOfOne makes a row of each value.
+func rowsOfOne[A any](values []A) (rows []row) {
+	for _, v := range values {
+		rows = append(rows, row{fmt.Sprint(v), []any{v}})
+	}
+	return rows
+}
+
+// names puts the rows' values into the name of a group.
+func names(group string, rows []row) (all []string) {
+	for _, r := range rows {
+		all = append(all, fmt.Sprintf(group, r.of...))
+	}
+	return all
+}

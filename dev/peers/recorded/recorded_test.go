@@ -1,0 +1,160 @@
+package recorded
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-go/holdfast/cmd/dev/peers/internal/command"
+)
+
+const top = "../../.."
+
+var update = flag.Bool("update", false, "write the tables of the pages anew, from docs/measured/peers")
+
+func recordedRuns(t *testing.T) []machine {
+	t.Helper()
+	all, err := readAll(filepath.Join(top, "docs/measured/peers"))
+	if err != nil || len(all) == 0 {
+		t.Fatalf("%d machines, %v", len(all), err)
+	}
+	return all
+}
+
+// TestPagesShowTheRecordedRuns compares the tables of the pages with what the runs give. -update writes them.
+func TestPagesShowTheRecordedRuns(t *testing.T) {
+	all := recordedRuns(t)
+	for _, table := range tables() {
+		path := filepath.Join(top, table.page)
+		page, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		begin, end := fmt.Sprintf("<!-- peers:%s -->\n", table.name), "<!-- peers:end -->\n"
+		before, rest, found := strings.Cut(strings.ReplaceAll(string(page), "\r\n", "\n"), begin)
+		shown, after, ended := strings.Cut(rest, end)
+		if !found || !ended {
+			t.Fatalf("%s lacks %q and its end", table.page, begin)
+		}
+		want := table.markdown(all)
+		if shown == want {
+			continue
+		}
+		if !*update {
+			t.Errorf("%s: the table %s is not that of the recorded runs; go test -C dev/peers ./recorded -update writes it", table.page, table.name)
+			continue
+		}
+		if err := os.WriteFile(path, []byte(before+begin+want+end+after), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestEachClaimIsSupportedByARecordedRun: and none refutes it.
+func TestEachClaimIsSupportedByARecordedRun(t *testing.T) {
+	all := recordedRuns(t)
+	for _, c := range claims(tables()) {
+		supported := false
+		for _, m := range all {
+			for _, f := range c.in(m) {
+				supported = supported || c.supports(f)
+				if c.refutes(f) {
+					t.Errorf("%s (at least %.2f): %s has %v in %s/%s", c.says, c.least, m.name, f.ratio, f.group, c.arm)
+				}
+			}
+		}
+		if !supported {
+			t.Errorf("%s (at least %.2f): no run supports it", c.says, c.least)
+		}
+	}
+}
+
+const printed = `10 rounds in random order
+
+## g/n=8: a title: with a colon
+
+| arm | time per record | 95 % | time ÷ holdfast | 95 % | than holdfast | CPU per record | CPU ÷ holdfast | 95 % | slowest |
+|---|--:|--:|--:|--:|---|--:|--:|--:|--:|
+| holdfast | 2 µs | 1 µs–3 µs |  |  |  | 3 µs |  |  | 9 |
+| peer 4KiB | 6 µs | 5 µs–7 µs | 3.00 | 2.50–3.50 | slower | 6 µs | 2.00 | 1.80–2.20 | 8 |
+| peer 64KiB | 5 µs | 4 µs–6 µs | 2.50 | 2.00–3.00 | slower | 7 µs | 2.30 | 2.10–2.50 | 7 |
+| broken | does not count: no such file |  |  |  |  |  |  |  |  |
+
+- ` + "`holdfast`: a Writer.\n"
+
+func machineOf(t *testing.T, name, text string) machine {
+	t.Helper()
+	m := machine{name, map[string]group{}}
+	if err := m.read(strings.NewReader(text)); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func TestPrintedRunIsRead(t *testing.T) {
+	m := machineOf(t, "m", printed)
+	g := m.groups["g/n=8"]
+	if len(g) != 3 || g["holdfast"].time != 2000 || g["holdfast"].cpu != 3000 || g["holdfast"].more["slowest"] != "9" {
+		t.Errorf("read as %+v", g)
+	}
+	if r, ok := g.ratio("peer *", false); !ok || r != (ratio{2.5, 2, 3}) {
+		t.Errorf("the fastest peer has %v, %v", r, ok)
+	}
+	if r, ok := g.ratio("peer 4KiB", true); !ok || r != (ratio{2, 1.8, 2.2}) {
+		t.Errorf("its CPU: %v, %v", r, ok)
+	}
+	if err := m.read(strings.NewReader(printed)); err == nil || !strings.Contains(err.Error(), "another run") {
+		t.Errorf("the same group twice: %v", err)
+	}
+	for _, wrong := range []string{strings.Replace(printed, "2.50–3.50", "2.5o–3.50", 1), strings.Replace(printed, " 5 µs–7 µs |", "", 1)} {
+		m := machine{"m", map[string]group{}}
+		if err := m.read(strings.NewReader(wrong)); err == nil {
+			t.Error("a damaged run is read")
+		}
+	}
+}
+
+// TestCellHasTheMedianAndTheWorst of two machines.
+func TestCellHasTheMedianAndTheWorst(t *testing.T) {
+	slower := strings.NewReplacer("2.50 | 2.00–3.00", "1.60 | 1.50–1.70", "| 2 µs |", "| 8 µs |").Replace(printed)
+	both := []machine{machineOf(t, "a", printed), machineOf(t, "b", slower)}
+	table := table{first: "n", rows: rowsOfOne([]int{8, 9}), columns: []column{
+		timeOf("ours", "g/n=%d", "holdfast"), ratioOf("peer", "g/n=%d", "peer *"), cpuRatioOf("CPU", "g/n=%d", "peer *"), noiseOf("far", "g/n=%d", "peer 4KiB")},
+		claims: []claim{{"It is ahead", "k", []string{"g/n=8"}, "peer *", 1.5, false}}}
+	want := "| n | ours | peer | CPU | far |\n|---|--:|--:|--:|--:|\n" +
+		"| 8 | 4 µs; 8 µs | 2.00; 1.60 (1.50–1.70) | 2.30; 2.30 (2.10–2.50) | 3.00; 3.00 (2.50–3.50) |\n| 9 | – | – | – | – |\n" +
+		"\nClaimed, and held by `go run -C dev/peers . check`:\n\n- It is ahead. The worst recorded: 1.60 (1.50–1.70), `g/n=8`, on b.\n"
+	if got := table.markdown(both); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
+// TestCheckFailsWhereAClaimIsRefuted lets a kind print the run above.
+func TestCheckFailsWhereAClaimIsRefuted(t *testing.T) {
+	kind := command.Kind{Name: "k", Run: func(_ context.Context, args []string, stdout, _ io.Writer) error {
+		if line := strings.Join(args, " "); !strings.HasSuffix(line, `-run ^(g/n=8/peer .*)$`) {
+			t.Errorf("run with %s", line)
+		}
+		_, err := io.WriteString(stdout, printed)
+		return err
+	}}
+	f := command.NewFlags("check", "")
+	run := func(least float64, word string, fails bool) {
+		t.Helper()
+		var out bytes.Buffer
+		err := check(t.Context(), f, []claim{{"It is ahead", "k", []string{"g/n=8"}, "peer *", least, false}}, []command.Kind{kind}, &out, io.Discard)
+		if errors.Is(err, command.ErrFailed) != fails || !strings.Contains(out.String(), word) {
+			t.Errorf("at least %v: %v\n%s", least, err, &out)
+		}
+	}
+	run(1.9, "holds", false)
+	run(2.5, "not proven", false)
+	run(3.1, "**refuted**", true)
+}
