@@ -269,6 +269,12 @@ func (l *logFile) open(perm uint32, like *access) error {
 	if like != nil {
 		perm = like.private() // private until it has its owner
 	}
+	if l.options.Shared && l.options.Policy.Sync.Mode != holdfast.SyncNever {
+		// Another process may just have renamed the file there. A new one must not be on the disk before the file's new name.
+		if _, err := l.disk.Stat(l.dir, l.base); errors.Is(err, fs.ErrNotExist) {
+			_ = l.syncDir(l.since) // if it fails, the one of the new file's name tells
+		}
+	}
 	err := openAs(openFlags|os.O_EXCL, perm)
 	isNew := err == nil
 	if errors.Is(err, fs.ErrExist) {

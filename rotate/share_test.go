@@ -5,6 +5,7 @@ package rotate
 import (
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strings"
@@ -43,6 +44,51 @@ func closeTwo(t *testing.T, both [2]*File) {
 			t.Error(err)
 		}
 	}
+}
+
+// TestAFileMadeBehindAnothersRenameLeavesTheBackupItsName: another process renames the log once more while this one follows its first
+// rotation, and a power cut comes before that process has synced the directory.
+func TestAFileMadeBehindAnothersRenameLeavesTheBackupItsName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newMemory(t)
+		f, err := open(d, "/log/app.log", Options{Policy: holdfast.Durable(), Shared: true}, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rename := func(to string) {
+			dir := logDirectory(t, d)
+			if err := d.Rename(dir, sysName("app.log"), sysName(to)); err != nil {
+				t.Error(err)
+			}
+			d.Close(dir)
+		}
+		rename("app.1")
+		if err := d.WriteFile("/log/app.log", []byte("durable\n"), 0o640); err != nil { // on the disk, with its name
+			t.Fatal(err)
+		}
+		synced := false
+		d.Watch(func(c fault.DiskCall) {
+			if c.Op == fault.DiskSync && !c.End.IsZero() && !synced {
+				synced = true
+				rename("app.2")
+			}
+		})
+		if err := f.Reopen(); err != nil {
+			t.Error(err)
+		}
+		if d.Watch(nil); !synced {
+			t.Fatal("the directory was not synced")
+		}
+		for seed := range uint64(40) {
+			files := d.PowerCut(rand.New(rand.NewPCG(seed, 0))).Files
+			if string(files["/log/app.log"]) != "durable\n" && string(files["/log/app.2"]) != "durable\n" {
+				t.Fatalf("a power cut left %q", files)
+			}
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // TestASharedLogRotatesOnceForAll: by time and by size, each file has the records of both, each has one header, and the limits

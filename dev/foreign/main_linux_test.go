@@ -1,37 +1,16 @@
 package main
 
 import (
-	"errors"
-	"fmt"
 	"os"
-	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
-// rowOf is set in the child that a test starts in a mount namespace of its own.
-const rowOf = "HOLDFAST_FOREIGN_ROW"
+func TestMain(m *testing.M) { os.Exit(isolate.Tests{M: m}.Run()) }
 
-// TestMain lets the test binary be that child.
-func TestMain(m *testing.M) {
-	name := os.Getenv(rowOf)
-	if name == "" {
-		os.Exit(m.Run())
-	}
-	for _, g := range grounds() {
-		if g.name != name {
-			continue
-		}
-		row, _, err := g.judge(true)
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(3)
-		}
-		fmt.Println(row)
-	}
-	os.Exit(0)
-}
+func TestUnknownCommandIsRefused(t *testing.T) { isolate.RefusesUnknownCommand(t) }
 
 // documented returns the lines of the table in docs/file-systems.md, its head among them.
 func documented(t *testing.T) []string {
@@ -70,35 +49,24 @@ func TestTheDocumentHasEachFileSystem(t *testing.T) {
 
 // TestFileSystemsInProcessesHoldWhatTheDocumentSays: a file system that answers is run, and makes its row.
 func TestFileSystemsInProcessesHoldWhatTheDocumentSays(t *testing.T) {
-	if os.Getuid() != 0 {
-		t.Skip("it takes root to mount")
-	}
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ran := 0
-	for _, row := range documented(t) {
-		name := strings.TrimSpace(strings.Split(row, "|")[1])
-		if name != "bindfs" && name != "exFAT (exfat-fuse)" {
-			continue
+	rows := documented(t)
+	isolate.Mounts(t, func(t *testing.T) {
+		ran := 0
+		for i, g := range grounds() {
+			if g.name != "bindfs" && g.name != "exFAT (exfat-fuse)" {
+				continue
+			}
+			row, _, err := g.judge(true)
+			if err != nil {
+				t.Logf("%s: %v", g.name, err)
+				continue
+			}
+			if ran++; row != rows[i] {
+				t.Errorf("%s\nthe document says\n%s", row, rows[i])
+			}
 		}
-		cmd := exec.Command(program)
-		cmd.Env = append(os.Environ(), rowOf+"="+name)
-		cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
-		var why strings.Builder
-		cmd.Stderr = &why
-		out, err := cmd.Output()
-		if ended := (*exec.ExitError)(nil); errors.As(err, &ended) && ended.ExitCode() == 3 || errors.Is(err, syscall.EPERM) {
-			t.Logf("%s: %v %s", name, err, why.String())
-			continue
+		if ran == 0 {
+			t.Skip("no file system in a process can be mounted here")
 		}
-		ran++
-		if err != nil || strings.TrimSpace(string(out)) != row {
-			t.Errorf("%s: %v\n%s%s\nthe document says\n%s", name, err, why.String(), out, row)
-		}
-	}
-	if ran == 0 {
-		t.Skip("no file system in a process can be mounted here")
-	}
+	})
 }

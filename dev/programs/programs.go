@@ -68,5 +68,5 @@ var programs = []program{
 		before: arm{pebbleBefore, keptByPebble}, after: arm{pebbleAfter, keptByPebble},
 		more: []string{"logFS", "written", "logFile"},
 		unit: "Set with Sync", count: 500, goroutines: 8, promise: "nothing",
-		gain: "pebble gathers and syncs its log itself, and shares a sync among its callers."},
+		gain: "pebble gathers and syncs its log itself, and shares a sync among its callers. Either arm may lose all where a file system does not keep the order of names ([survey.md](survey.md#three-reports))."},
 }

@@ -100,6 +100,11 @@ func TestLossIsTheWorst(t *testing.T) {
 	if l.Lost != 6 {
 		t.Errorf("%d lost, want 6", l.Lost)
 	}
+	write("record 20\n") // the next life acknowledges nothing: what was lost before is not lost again
+	_, _, same, err := judge(dir, nil)
+	if err != nil || l.Lost != 6 || same == nil {
+		t.Errorf("%d lost, want 6; %v", l.Lost, err)
+	}
 	write("record 29\n") // the next life has found 24, and puts 25 to 30
 	if _, _, judge, err = judge(dir, acks(25, 30, ms)); err != nil {
 		t.Fatal(err)

@@ -127,7 +127,6 @@ func Prove(ctx context.Context, o Options) ([]*Verdict, error) {
 		doubted := map[string]bool{}
 		judged := func(v *Verdict) {
 			v.judge(doubted)
-			verdicts = append(verdicts, v)
 			if o.Each != nil {
 				o.Each(v)
 			}
@@ -140,9 +139,11 @@ func Prove(ctx context.Context, o Options) ([]*Verdict, error) {
 			for _, v := range found {
 				judged(v)
 			}
+			verdicts = append(verdicts, found...)
 			continue
 		}
-		if err := o.judgeCells(ctx, level, end, judged); err != nil {
+		found, err := o.judgeCells(ctx, level, end, judged)
+		if verdicts = append(verdicts, found...); err != nil {
 			return verdicts, err
 		}
 	}
@@ -152,9 +153,9 @@ func Prove(ctx context.Context, o Options) ([]*Verdict, error) {
 // atOnce is how many cells are worked on at a time. They wait for processes to start, and for periods.
 const atOnce = 4
 
-// judgeCells makes the verdicts of a level, and hands them over in their order. The controls and
+// judgeCells returns the verdicts of a level, and hands each over when it is made and all controls are. The controls and
 // atOnce cells more are judged however little time there is.
-func (o Options) judgeCells(ctx context.Context, level Level, end time.Time, judged func(*Verdict)) error {
+func (o Options) judgeCells(ctx context.Context, level Level, end time.Time, judged func(*Verdict)) ([]*Verdict, error) {
 	grace := min(2*time.Second, time.Until(end)/4) // a level exceeds its time by this before cells are left out
 	cells := o.Cells(level)
 	must := slices.IndexFunc(cells, func(c Cell) bool { return c.Workload.Control == "" })
@@ -165,8 +166,11 @@ func (o Options) judgeCells(ctx context.Context, level Level, end time.Time, jud
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(min(a, must), min(b, must)) }) // controls first
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	verdicts, shown := make([]*Verdict, len(cells)), 0
 	var mu sync.Mutex // of these
+	verdicts, waiting, controls := make([]*Verdict, len(cells)), []*Verdict(nil), 0
+	for _, c := range cells {
+		controls += min(1, len(c.Workload.Control))
+	}
 	weights := make([]int, len(cells))
 	for n, i := range order {
 		weights[n] = cells[i].weight(level)
@@ -182,13 +186,22 @@ func (o Options) judgeCells(ctx context.Context, level Level, end time.Time, jud
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		verdicts[i] = v
-		for ; ctx.Err() == nil && shown < len(cells) && verdicts[shown] != nil; shown++ {
-			judged(verdicts[shown])
+		if ctx.Err() != nil {
+			return false
 		}
-		return ctx.Err() == nil
+		verdicts[i] = v
+		if v.Control != "" {
+			controls--
+			judged(v)
+		} else {
+			waiting = append(waiting, v)
+		}
+		for ; controls == 0 && len(waiting) > 0; waiting = waiting[1:] {
+			judged(waiting[0])
+		}
+		return true
 	})
-	return context.Cause(ctx)
+	return slices.DeleteFunc(verdicts, func(v *Verdict) bool { return v == nil }), context.Cause(ctx)
 }
 
 // Share calls do with each number below len(weights), in parallel, at most together calls at once, until one call returns false. It
@@ -573,7 +586,7 @@ func (v *Verdict) InMemory(w *Workload, states int, how Recording, end time.Time
 		again.there = there
 		return run(again, seed)
 	}
-	if len(w.Mounted) == 0 {
+	if len(w.Mounted) == 0 && !w.Outlived {
 		e.goesOn = func(first *Log, at int, seed uint64) (*Log, error) {
 			again := second
 			again.first, again.at = first, at

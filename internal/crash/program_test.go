@@ -239,3 +239,21 @@ func TestAReaderThatFailsOnTheFirstStateIsNoFaultOfTheReader(t *testing.T) {
 		}
 	}
 }
+
+// TestADirectoryThatIsMovedTakesItsNamesAlong: another process than the one that moves it made its last name. A trace that looks for what that
+// process has done finds no directory there, and what was synced before stays on the disk.
+func TestADirectoryThatIsMovedTakesItsNamesAlong(t *testing.T) {
+	p := Program{Command: `if [ ! -d d ]; then rm -rf t; mkdir t; mkdir t/s; echo 15 >t/version; touch t/log; sync; mv t d; sync .; fi
+n=$(wc -l <d/log); while :; do n=$((n+1)); printf "%07d\n" $n >>d/log; sync d/log; echo ack $n; done`,
+		Read: "if [ -d d ]; then test -s d/version && cat d/log; fi", Dir: t.TempDir(), Time: 300 * time.Millisecond, Seed: 1, Level: PowerCut}
+	if why := CanSupervise(exec.Command("true")); why != "" {
+		t.Skip(why)
+	}
+	v, err := p.Prove(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v.Failure != nil {
+		t.Error(v.Failure.Words)
+	}
+}

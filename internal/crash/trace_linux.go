@@ -469,7 +469,9 @@ func (t *trace) scan(dir string) {
 	}
 	n := uint64(Root)
 	if dir != "." {
-		if n = lookUp(dir, func(x Edit) uint64 { return t.names[x] }); n == 0 {
+		n = lookUp(dir, func(x Edit) uint64 { return t.names[x] })
+		info, err := os.Stat(filepath.Join(t.dir, filepath.FromSlash(dir)))
+		if n == 0 || err != nil || t.numbers[statOf(info).Ino] != n { // it was moved meanwhile: its names are elsewhere, and not gone
 			dir, n = ".", Root
 		}
 	}

@@ -31,6 +31,9 @@ type Workload struct {
 	// Attacked says that it is for level hostile, and for no other. InMemory says the same for level memory. Reopens says that it is not
 	// for level hostile: what it has written in one directory it looks for in another.
 	Attacked, InMemory, Reopens bool
+	// Outlived says that newer records may outlive ones that a killed process left and nobody had acknowledged, so that no power cut
+	// behind a kill is judged, at level memory.
+	Outlived bool
 	// Mounted are paths at which files of another file system are mounted, at level memory. They are there from the start.
 	Mounted []string
 	// Dirs are directories that are there from the start, at level memory. Elsewhere the workload makes them.

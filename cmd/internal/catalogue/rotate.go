@@ -23,6 +23,7 @@ import (
 // compresses its backups.
 func rotated() *crash.Workload {
 	return &crash.Workload{Name: "rotate", About: "three goroutines, one rotate.File: small files, compressed backups", Periods: periods,
+		Also:    []holdfast.Policy{holdfast.Buffered(4 * holdfast.KiB)}, // whose names are not synced either
 		Targets: logTargets(logWriters), Run: func(r *crash.Run) error {
 			return onLogs(r, 1, rotate.Options{Policy: r.Policy, MaxSize: rotatedSize, Compress: true})
 		}}
@@ -32,8 +33,8 @@ func rotated() *crash.Workload {
 // nothing of memory.
 func sharedLog() *crash.Workload {
 	return &crash.Workload{Name: "rotate-shared", About: "the same through two rotate.Files that share the log, with a header",
-		Policies: []holdfast.Policy{holdfast.Unbuffered(), holdfast.Durable()},
-		Targets:  logTargets(logWriters), Run: func(r *crash.Run) error {
+		Policies: []holdfast.Policy{holdfast.Unbuffered(), holdfast.Durable()}, Outlived: true, // a process does not sync the other's bytes
+		Targets: logTargets(logWriters), Run: func(r *crash.Run) error {
 			return onLogs(r, 2, rotate.Options{Policy: r.Policy, MaxSize: rotatedSize, Compress: true, Shared: true, Header: []byte("# of each file\n")})
 		}}
 }

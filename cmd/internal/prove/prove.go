@@ -118,10 +118,11 @@ func NewChild() *cobra.Command {
 		Short:  "do the work of a process that prove kills",
 		Hidden: true,
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := powercut.Process(args, crash.Options{Child: thisProgram, Workloads: catalogue.Workloads()}); err != nil {
-				return cli.Misuse("prove calls this command itself", "%w", err)
+			err := powercut.Process(args, crash.Options{Child: thisProgram, Workloads: catalogue.Workloads()})
+			if err != nil && len(args) == 0 {
+				err = cli.Misuse("prove calls this command itself", "%w", err)
 			}
-			return nil
+			return err
 		},
 	}
 }
@@ -354,16 +355,50 @@ func (p *proof) complete(ctx context.Context, stderr io.Writer) error {
 			return cli.Misuse("use --level memory", "level %s is not possible here: %s", level, why)
 		}
 	}
-	if len(p.Workloads) == 0 {
+	chosen := p.Workloads
+	if len(chosen) == 0 {
 		p.Workloads, p.Commands = catalogue.Workloads(), catalogue.Commands()
 	}
 	p.Workloads = catalogue.With(p.Workloads...)
+	if err := p.runsEach(chosen); err != nil {
+		return err
+	}
 	if err := p.writesFit(); err != nil {
 		return err
 	}
 	p.Self = func(ctx context.Context, args ...string) *exec.Cmd { return place.ThisProgram(ctx, args...) }
 	p.Child, p.InFakeTime = thisProgram, inFakeTime
 	return p.completePower(ctx, stderr, all)
+}
+
+// runsEach refuses a workload that no level would run: a proof of nothing looks like one.
+func (p *proof) runsEach(chosen []*crash.Workload) error {
+	runs := func(w *crash.Workload, level crash.Level, o crash.Options) bool {
+		return slices.ContainsFunc(o.Cells(level), func(c crash.Cell) bool { return c.Workload == w })
+	}
+	free := p.Options
+	free.Policies = nil
+	for _, w := range chosen {
+		var at, wanted []string
+		known := false
+		for _, level := range crash.Levels {
+			if runs(w, level, free) {
+				at = append(at, string(level))
+			}
+		}
+		for _, level := range p.Levels {
+			known = known || runs(w, level, p.Options)
+			wanted = append(wanted, string(level))
+		}
+		switch {
+		case known:
+		case slices.ContainsFunc(wanted, func(level string) bool { return slices.Contains(at, level) }):
+			return cli.Misuse("leave --policy out", "workload %s has policies of its own, and none of them was chosen", w.Name)
+		default:
+			return cli.Misuse("use --level "+strings.Join(at, " or "), "workload %s is not run at level %s", w.Name, strings.Join(wanted, ", "))
+		}
+	}
+	return nil
 }
 
 // completePower decides what level power does. A file system that can't be had is left out if it
@@ -623,7 +658,11 @@ func (p *proof) report(stdout io.Writer, verdicts []*crash.Verdict) error {
 		words, hint := whyUnknown(verdicts)
 		return &cli.Refusal{Code: cli.ExitNotKnown, Err: fmt.Errorf("%s not known: %s", cli.CountText(int64(found.unknown), "verdict"), words), Hint: hint}
 	case found.tooBusy():
-		return &cli.Refusal{Code: cli.ExitNotKnown, Err: fmt.Errorf("this machine is too busy to prove much: %d of %s made in %v%s", found.all-found.noTime, cli.CountText(int64(found.all), "verdict"), p.Time, load()), Hint: "give more --time, or choose with --level, --policy and --workload"}
+		why, load := "this machine is too busy to prove much", load()
+		if load == "" {
+			why = "the time is too short to prove much"
+		}
+		return &cli.Refusal{Code: cli.ExitNotKnown, Err: fmt.Errorf("%s: %d of %s made in %v%s", why, found.all-found.noTime, cli.CountText(int64(found.all), "verdict"), p.Time, load), Hint: "give more --time, or choose with --level, --policy and --workload"}
 	}
 	return nil
 }
@@ -708,11 +747,11 @@ func page(verdicts []*crash.Verdict, columns int) string {
 	return w.String()
 }
 
-// load says how busy this machine has been for a minute, where the system says that.
+// load says how busy this machine has been for a minute, if the system says that and it was busy.
 func load() string {
 	text, err := os.ReadFile("/proc/loadavg")
 	minute, _, ok := strings.Cut(string(text), " ")
-	if err != nil || !ok {
+	if number, parseErr := strconv.ParseFloat(minute, 64); err != nil || !ok || parseErr != nil || number < 1.5*float64(runtime.NumCPU()) {
 		return ""
 	}
 	return fmt.Sprintf(", at a load of %s on %s", minute, cli.CountText(int64(runtime.NumCPU()), "CPU"))

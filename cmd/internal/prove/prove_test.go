@@ -49,6 +49,8 @@ func TestWrongInputIsRefused(t *testing.T) {
 	check(`--level: "disk" is not a level; use memory, kill, fault, hostile, power or all`, "--level", "memory,disk")
 	check(`--fs: "vfat" is not a file system of level power; use ext4, xfs,`, "--fs", "vfat")
 	check(`--fs is for level power, which is not run`, "--fs", "ext4", "--level", "memory")
+	check("workload create is not run at level memory", "--workload", "create", "--level", "memory")
+	check("workload rotate-close has policies of its own, and none of them was chosen", "--workload", "rotate-close", "--level", "memory", "--policy", "buffer=0,sync=never")
 	check(`--look needs --replay`, "--look", "ls")
 	check(`--states: 0 can't be judged; use 1 to 1000000000`, "--states", "0")
 	check(`--seed: "-1" is not a whole number`, "--seed", "-1")
@@ -208,7 +210,7 @@ func TestBrokenPromiseIsKeptAndReplayed(t *testing.T) {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
 	liar.Verdict, liar.Failure = crash.NoTime, nil
-	if err := (&proof{}).report(io.Discard, verdicts); !errors.As(err, &refusal) || refusal.Code != cli.ExitNotKnown || !strings.Contains(err.Error(), "too busy to prove much: 0 of 1 verdict") {
+	if err := (&proof{}).report(io.Discard, verdicts); !errors.As(err, &refusal) || refusal.Code != cli.ExitNotKnown || !strings.Contains(err.Error(), " to prove much: 0 of 1 verdict") {
 		t.Errorf("a verdict for which there was no time: %v", err)
 	}
 	if err := (&proof{}).report(io.Discard, append(verdicts, &crash.Verdict{Verdict: crash.Held}, &crash.Verdict{Verdict: crash.Held})); err != nil {

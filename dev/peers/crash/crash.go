@@ -114,6 +114,9 @@ func (p program) crash(ctx context.Context, level crash.Level, dir string, withi
 			return nil, fmt.Errorf("%w: %s", errNotJudged, why)
 		}
 	}
+	if p.slow {
+		within *= 5
+	}
 	c := crash.Program{Command: p.command, Read: p.read, Dir: dir, Time: within, Seed: rand.Uint64(), Level: level, Naming: true}
 	if p.open != nil {
 		reader, err := command.Child(ctx, "crash", order{Program: p.name + " " + p.setting, Read: true})
@@ -127,6 +130,7 @@ func (p program) crash(ctx context.Context, level crash.Level, dir string, withi
 				cmd = &exec.Cmd{Err: err}
 			}
 			cmd.Dir = dir
+			cmd.Env = append(cmd.Environ(), "TMPDIR="+dir) // where renameio may put its temporary files: a trace is of one directory
 			return cmd
 		}
 	}

@@ -22,6 +22,7 @@ type program struct {
 	open          func() (*database, error)
 	command, read string
 	needs         string // a command that must be there
+	slow          bool   // it starts so slowly that it is crashed for five times as long
 	mapped        bool   // it writes through mapped memory
 	lost, may     []crash.Level
 	documented    string // what its own page says of this setting
@@ -82,6 +83,12 @@ var programs = []program{
 		documented: "atomic; it says nothing of durable"},
 	{name: "renameio", setting: "WriteFile", open: state(writeRenameio, os.ReadFile), lost: []crash.Level{crash.PowerCut},
 		documented: "atomic, not durable"},
+	{name: "moby/sys/atomicwriter", setting: "WriteFile", open: state(writeMoby, os.ReadFile), lost: []crash.Level{crash.PowerCut},
+		documented: "atomic; it says nothing of durable"},
+	{name: "syncthing", setting: "osutil.CreateAtomic", open: state(writeSyncthing, os.ReadFile), may: []crash.Level{crash.Fault},
+		documented: "Close renames the file; it says nothing of durable"},
+	{name: "Prometheus tsdb/wlog", setting: "Log", open: openWlog, lost: []crash.Level{crash.PowerCut}, may: []crash.Level{crash.Fault},
+		documented: "a segment is synced when it is full, and at Close"},
 	{name: "os.WriteFile", setting: "in place", open: state(writeInPlace, os.ReadFile), lost: []crash.Level{crash.PowerCut}, may: []crash.Level{crash.Kill, crash.Fault},
 		documented: "it is not atomic"},
 	{name: "lumberjack", setting: "Write", open: openLumberjack, lost: []crash.Level{crash.PowerCut}, may: []crash.Level{crash.Fault},
@@ -104,6 +111,10 @@ var programs = []program{
 		documented: "it syncs before it answers"},
 	{name: "redis", setting: "appendfsync everysec, the default", command: redis("everysec"), read: readRedis("everysec"), needs: "redis-server", lost: []crash.Level{crash.PowerCut}, may: []crash.Level{crash.Fault},
 		documented: "a second may be lost"},
+	{name: "PostgreSQL", setting: "fsync=on, the default", command: postgres("on"), read: readPostgres("on"), needs: "initdb", slow: true,
+		documented: "a commit is on the disk before it is reported"},
+	{name: "PostgreSQL", setting: "fsync=off", command: postgres("off"), read: readPostgres("off"), needs: "initdb", slow: true, lost: []crash.Level{crash.PowerCut},
+		documented: "a crash of the system may corrupt all data"},
 	{name: "git commit", setting: "default", command: commits(""), read: log, needs: "git", lost: []crash.Level{crash.PowerCut},
 		documented: "it risks losing recent work"},
 	{name: "git commit", setting: "core.fsync=all", command: commits("-c core.fsync=all"), read: log, needs: "git", lost: []crash.Level{crash.PowerCut},
@@ -168,6 +179,30 @@ func redis(appendfsync string) string {
 
 func readRedis(appendfsync string) string {
 	return redisServer(appendfsync) + `n=$(redis-cli -s s get n); redis-cli -s s shutdown nosave; wait; if [ -n "$n" ]; then seq $n; fi`
+}
+
+// postgresServer makes a cluster of databases in d, once, starts its server, and goes on with a script. PostgreSQL refuses root, who is
+// another user in a namespace of users; System V's memory of a killed server goes with a namespace of its own. What a killed
+// server has left in postmaster.pid is removed: nobody else has the directory.
+func postgresServer(fsync, then string) string {
+	return `cat >run <<'END'
+if [ ! -d d ]; then rm -rf t && initdb -D t -U postgres --no-sync --no-locale --wal-segsize=1 >/dev/null && sync && mv t d && sync . || exit; fi
+rm -f d/postmaster.pid; chmod 700 d
+postgres -D d -k . -c listen_addresses= -c fsync=` + fsync + ` >&2 & server=$!
+sql() { psql -h "$PWD/d" -U postgres -d postgres -Atq -v ON_ERROR_STOP=1 "$@"; }
+until sql -c 'create table if not exists log (n bigint primary key)' >/dev/null 2>&1; do kill -0 $server || exit; sleep 0.05; done
+` + then + `
+END
+exec unshare --user --ipc --map-user=1000 --map-group=1000 sh run`
+}
+
+func postgres(fsync string) string {
+	return postgresServer(fsync, `n=$(sql -c 'select coalesce(max(n), 0) from log') || exit
+while :; do n=$((n+1)); echo "insert into log values ($n) returning 'ack '||n;"; done | sql`)
+}
+
+func readPostgres(fsync string) string {
+	return postgresServer(fsync, `sql -c 'select n from log order by n' || exit; kill -INT $server; wait`)
 }
 
 // commits makes a commit a record. A lock that a killed git has left is removed, as its message says.

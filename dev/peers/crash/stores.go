@@ -23,8 +23,12 @@ import (
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 	raftwal "github.com/hashicorp/raft-wal"
 	"github.com/hashicorp/raft-wal/metadb"
+	"github.com/moby/sys/atomicwriter"
 	"github.com/natefinch/atomic"
 	"github.com/peterbourgon/diskv/v3"
+	"github.com/prometheus/prometheus/tsdb/wlog"
+	"github.com/prometheus/prometheus/util/compression"
+	"github.com/syncthing/syncthing/lib/osutil"
 	"github.com/syndtr/goleveldb/leveldb"
 	"github.com/syndtr/goleveldb/leveldb/opt"
 	"github.com/tidwall/buntdb"
@@ -297,6 +301,62 @@ func writeAtomic(name string, content []byte) error {
 
 func writeRenameio(name string, content []byte) error {
 	return renameio.WriteFile(name, content, 0o666)
+}
+
+// writeMoby is what Docker writes its state with.
+func writeMoby(name string, content []byte) error {
+	return atomicwriter.WriteFile(name, content, 0o666)
+}
+
+func writeSyncthing(name string, content []byte) error {
+	w, err := osutil.CreateAtomic(name)
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(content); err != nil {
+		return errors.Join(err, w.Close())
+	}
+	return w.Close()
+}
+
+// openWlog has the log of Prometheus' database. It repairs what a crash has left, as Prometheus does when it starts.
+func openWlog() (*database, error) {
+	const dir = "wal"
+	var found []uint64
+	damage := error(nil)
+	if segments, err := wlog.NewSegmentsReader(dir); err == nil {
+		r := wlog.NewReader(segments)
+		for r.Next() {
+			n, err := number(r.Record())
+			if err != nil {
+				return nil, err
+			}
+			found = append(found, n)
+		}
+		damage = r.Err()
+		if err := segments.Close(); err != nil {
+			return nil, err
+		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	w, err := wlog.New(nil, nil, dir, compression.None)
+	if err != nil {
+		return nil, err
+	}
+	if damage != nil {
+		if err := w.Repair(damage); err != nil {
+			return nil, err
+		}
+	}
+	return &database{
+		put: func(n uint64) error { return w.Log(text(n)) },
+		read: func(do func(uint64)) (last uint64, err error) {
+			for _, last = range found {
+				do(last)
+			}
+			return last, nil
+		}}, nil
 }
 
 func writeInPlace(name string, content []byte) error { return os.WriteFile(name, content, 0o666) }

@@ -1,6 +1,9 @@
 package recorded
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 var (
 	syncs      = []string{"disk", "60µs", "200µs", "1ms"}
@@ -12,7 +15,7 @@ func tables() []table {
 	return []table{
 		{
 			page: performing, name: "append", first: "bytes, goroutines",
-			rows: append(rowsOf([]string{"40B", "200B"}, []int{1, 2, 8, 64, 512}), rowsOf([]string{"40B"}, []int{4096})...),
+			rows: slices.Concat(rowsOf([]string{"40B", "200B"}, []int{1, 2, 8, 64, 512}), rowsOf([]string{"40B"}, []int{4096}), rowsOf([]string{"4KiB", "1MiB"}, []int{1, 8})),
 			columns: []column{
 				timeOf("Writer", "append/size=%s/goroutines=%d", "holdfast"),
 				noiseOf("the Writer again", "append/size=%s/goroutines=%d", "holdfast (twin)"),
@@ -22,10 +25,10 @@ func tables() []table {
 				cpuRatioOf("CPU: bufio ÷ Writer", "append/size=%s/goroutines=%d", "bufio *"),
 			},
 			claims: []claim{
-				{"With 2 goroutines and 40 bytes the best bufio takes 1.5 times as long", "append", []string{"append/size=40B/goroutines=2"}, "bufio *", 1.5, false},
-				{"with 8 goroutines, 2.2 times", "append", []string{"append/size=40B/goroutines=8"}, "bufio *", 2.2, false},
-				{"with 64 goroutines, 2 times, also beside load", "append", []string{"append/size=40B/goroutines=64"}, "bufio *", 2, false},
-				{"of 200 bytes, with 8 goroutines and with 64, 1.15 times", "append", []string{"append/size=200B/goroutines=8", "append/size=200B/goroutines=64"}, "bufio *", 1.15, false},
+				{"The best bufio takes 1.5 times as long for 40 bytes by 2 goroutines", "append", []string{"append/size=40B/goroutines=2"}, "bufio *", 1.5, false},
+				{"The best bufio takes 2.2 times as long for 40 bytes by 8 goroutines", "append", []string{"append/size=40B/goroutines=8"}, "bufio *", 2.2, false},
+				{"The best bufio takes twice as long for 40 bytes by 64 goroutines", "append", []string{"append/size=40B/goroutines=64"}, "bufio *", 2, false},
+				{"The best bufio takes 1.15 times as long for 200 bytes by 8 goroutines and by 64", "append", []string{"append/size=200B/goroutines=8", "append/size=200B/goroutines=64"}, "bufio *", 1.15, false},
 				{"One goroutine alone has at least 0.6 of bufio's speed", "append", []string{"append/size=40B/goroutines=1", "append/size=200B/goroutines=1"}, "bufio *", 0.6, false},
 			},
 		},
@@ -74,9 +77,22 @@ func tables() []table {
 				cpuRatioOf("CPU: pebble ÷ Writer", "sync=%s/size=128B/goroutines=%d", "pebble"),
 			},
 			claims: []claim{
-				{"With 8 goroutines, whatever the sync, pebble takes 1.4 times as long", "durable", names("sync=%s/size=128B/goroutines=%d", rowsOf(syncs, []int{8})), "pebble", 1.4, false},
-				{"With 64 and more it is not ahead", "durable", names("sync=%s/size=128B/goroutines=%d", rowsOf(syncs, []int{64, 512, 1024})), "pebble", 1, false},
+				{"Pebble takes 1.4 times as long with 8 goroutines, whatever the sync", "durable", names("sync=%s/size=128B/goroutines=%d", rowsOf(syncs, []int{8})), "pebble", 1.4, false},
+				{"Pebble is not ahead with 64 goroutines and more", "durable", names("sync=%s/size=128B/goroutines=%d", rowsOf(syncs, []int{64, 512, 1024})), "pebble", 1, false},
 				{"One goroutine alone takes what write(2) and fdatasync(2) take, within a tenth", "durable", names("sync=%s/size=128B/goroutines=%d", rowsOf(syncs, []int{1})), "limit fdatasync", 0.9, false},
+			},
+		},
+		{
+			page: performing, name: "create", first: "files",
+			rows: rowsOfOne([]int{1000}),
+			columns: []column{
+				timeOf("WriteAll, 2 workers", "create/%d", "holdfast"),
+				noiseOf("the same again", "create/%d", "holdfast (twin)"),
+				ratioOf("1 worker", "create/%d", "holdfast 1 worker"),
+				ratioOf("os.WriteFile", "create/%d", "os.WriteFile"),
+				ratioOf("a pool of 2", "create/%d", "pool 2"),
+				ratioOf("a pool of 64", "create/%d", "pool 64"),
+				cpuRatioOf("CPU: a pool of 2", "create/%d", "pool 2"),
 			},
 		},
 		{
@@ -91,8 +107,8 @@ func tables() []table {
 				ratioOf("pebble recycled", "logsync/sync=%s/size=4KiB/goroutines=%d", "pebble-recycled"),
 			},
 			claims: []claim{
-				{"Of 128 bytes by 8 goroutines, whatever the sync, pebble takes 1.3 times as long", "log", names("logsync/sync=%s/size=128B/goroutines=%d", rowsOf(syncs, []int{8})), "pebble-recycled", 1.3, false},
-				{"by one goroutine it is not ahead", "log", names("logsync/sync=%s/size=128B/goroutines=%d", rowsOf(syncs, []int{1})), "pebble-recycled", 1, false},
+				{"Pebble takes 1.3 times as long for 128 bytes by 8 goroutines, whatever the sync", "log", names("logsync/sync=%s/size=128B/goroutines=%d", rowsOf(syncs, []int{8})), "pebble-recycled", 1.3, false},
+				{"Pebble is not ahead for 128 bytes by one goroutine", "log", names("logsync/sync=%s/size=128B/goroutines=%d", rowsOf(syncs, []int{1})), "pebble-recycled", 1, false},
 			},
 		},
 		{
@@ -105,8 +121,8 @@ func tables() []table {
 				ratioOf("tidwall/wal", "logread/%s/size=%d", "tidwall-wal"),
 			},
 			claims: []claim{
-				{"In order and 128 bytes raft-wal takes 8 times as long", "log", []string{"logread/order/size=128"}, "raft-wal", 8, false},
-				{"at random, and of 4 KiB, 1.3 times", "log", []string{"logread/random/size=128", "logread/order/size=4096", "logread/random/size=4096"}, "raft-wal", 1.3, false},
+				{"Raft-wal takes 8 times as long for 128 bytes in order", "log", []string{"logread/order/size=128"}, "raft-wal", 8, false},
+				{"Raft-wal takes 1.3 times as long at random, and for 4 KiB", "log", []string{"logread/random/size=128", "logread/order/size=4096", "logread/random/size=4096"}, "raft-wal", 1.3, false},
 			},
 		},
 		{

@@ -59,8 +59,14 @@ func TestPagesShowTheRecordedRuns(t *testing.T) {
 
 // TestEachClaimIsSupportedByARecordedRun: and none refutes it.
 func TestEachClaimIsSupportedByARecordedRun(t *testing.T) {
-	all := recordedRuns(t)
+	all, in := recordedRuns(t), map[string]string{}
 	for _, c := range claims(tables()) {
+		for _, g := range c.groups {
+			if in[g] != "" {
+				t.Errorf("%s is in two claims, %q and %q: check runs a group once", g, in[g], c.says)
+			}
+			in[g] = c.says
+		}
 		supported := false
 		for _, m := range all {
 			for _, f := range c.in(m) {
@@ -130,21 +136,36 @@ func TestCellHasTheMedianAndTheWorst(t *testing.T) {
 		claims: []claim{{"It is ahead", "k", []string{"g/n=8"}, "peer *", 1.5, false}}}
 	want := "| n | ours | peer | CPU | far |\n|---|--:|--:|--:|--:|\n" +
 		"| 8 | 4 µs; 8 µs | 2.00; 1.60 (1.50–1.70) | 2.30; 2.30 (2.10–2.50) | 3.00; 3.00 (2.50–3.50) |\n| 9 | – | – | – | – |\n" +
-		"\nClaimed, and held by `go run -C dev/peers . check`:\n\n- It is ahead. The worst recorded: 1.60 (1.50–1.70), `g/n=8`, on b.\n"
+		"\nClaimed, unless a whole interval lies below (`go run -C dev/peers . check`):\n\n- It is ahead. The worst recorded: 1.60 (1.50–1.70), `g/n=8`, on b.\n"
 	if got := table.markdown(both); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 }
 
+// TestCheckBeginsWithTheWorst of the recorded runs.
+func TestCheckBeginsWithTheWorst(t *testing.T) {
+	m := machineOf(t, "m", printed+strings.NewReplacer("g/n=8", "g/n=9", "2.50 | 2.00–3.00", "1.60 | 1.50–1.70").Replace(printed))
+	c := claim{groups: []string{"g/n=8", "g/n=9", "g/n=10"}, arm: "peer *"}
+	worst, others := apart([]claim{c}, []machine{m})
+	if got := fmt.Sprint(worst[0].groups, others[0].groups); got != "[g/n=9] [g/n=8 g/n=10]" {
+		t.Error(got)
+	}
+	if worst, _ := apart([]claim{c}, nil); worst[0].groups[0] != "g/n=8" {
+		t.Errorf("without a run: %v", worst[0].groups)
+	}
+}
+
 // TestCheckFailsWhereAClaimIsRefuted lets a kind print the run above.
 func TestCheckFailsWhereAClaimIsRefuted(t *testing.T) {
+	said := printed
 	kind := command.Kind{Name: "k", Run: func(_ context.Context, args []string, stdout, _ io.Writer) error {
 		if line := strings.Join(args, " "); !strings.HasSuffix(line, `-run ^(g/n=8/peer .*)$`) {
 			t.Errorf("run with %s", line)
 		}
-		_, err := io.WriteString(stdout, printed)
+		_, err := io.WriteString(stdout, said)
 		return err
 	}}
+	t.Chdir("..") // where the command runs
 	f := command.NewFlags("check", "")
 	run := func(least float64, word string, fails bool) {
 		t.Helper()
@@ -157,4 +178,7 @@ func TestCheckFailsWhereAClaimIsRefuted(t *testing.T) {
 	run(1.9, "holds", false)
 	run(2.5, "not proven", false)
 	run(3.1, "**refuted**", true)
+	said = strings.Replace(printed, "| peer 4KiB |", "| holdfast (twin) | 1.8 µs | 1 µs–3 µs | 0.90 | 0.80–1.00 | not proven | 3 µs | 1.00 | 0.90–1.10 | 9 |\n| peer 4KiB |", 1)
+	run(3.1, "not proven", false) // 3.00 is within a tenth, as the same code twice
+	run(3.5, "**refuted**", true)
 }

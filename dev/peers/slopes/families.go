@@ -33,7 +33,7 @@ var families = []family{
 	{"records of a log, appended", "record", []int{1e5, 1e6, 1e7}, []int{1e8}, logAppend},
 	{"records of a log, opened", "record", []int{1e5, 1e6, 1e7}, []int{1e8}, logOpen},
 	{"records of a log, read at random", "read", []int{1e5, 1e6, 1e7}, []int{1e8}, logRead},
-	{"trials of a result", "trial", []int{1e2, 1e3, 1e4, 1e5}, []int{1e6}, results},
+	{"trials of a result", "trial", []int{1e2, 1e3, 1e4}, []int{1e5, 1e6}, results},
 }
 
 var record = bytes.Repeat([]byte("r"), 40)

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"sort"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -241,7 +242,7 @@ func (r *room) until(c *cell, cmd *exec.Cmd, d *disk, long time.Duration, count 
 		select {
 		case err := <-ended:
 			if err != nil {
-				err = fmt.Errorf("the program: %w: %s", err, &said)
+				err = fmt.Errorf("the program: %w: %s", err, strings.TrimSpace(said.String()))
 			}
 			return err
 		case err := <-d.ended:
