@@ -14,7 +14,7 @@ var (
 
 	// ErrLocked is returned by Open and Scan if the log is open, in this or another process; ScanOpen
 	// reads such a log.
-	// Systems without flock(2) don't notice it.
+	// Linux, macOS and Windows notice it, other systems don't.
 	ErrLocked = errors.New("wal: the log is open elsewhere; close it there first")
 
 	// ErrNotFound is returned for an index that the log does not have: it was truncated, or not yet

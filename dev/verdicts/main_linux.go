@@ -18,6 +18,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"regexp"
+	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -73,7 +74,7 @@ func judgeAll(ctx context.Context, out io.Writer, pick string, within time.Durat
 	fmt.Fprintln(table, "| program |\ttruth |\tkill |\tfault |\tpower |\n|---|\t---|\t---|\t---|\t---|")
 	verdicts := make([][len(levels)]*crash.Verdict, len(programs))
 	errs := make([]error, len(programs)*len(levels))
-	crash.Share(len(errs), atOnce, time.Time{}, func(n int, _ time.Duration) bool {
+	crash.Share(slices.Repeat([]int{1}, len(errs)), atOnce, time.Time{}, func(n int, _ time.Duration) bool {
 		p, i := programs[n/len(levels)], n%len(levels)
 		if chosen.MatchString(p.name) {
 			if verdicts[n/len(levels)][i], errs[n] = p.judge(ctx, levels[i], within); errs[n] != nil {

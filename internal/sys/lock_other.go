@@ -16,8 +16,3 @@ func Duplicate(*os.File) (*os.File, error) { return nil, errors.ErrUnsupported }
 func TryLock(f *os.File) (bool, error) {
 	return false, fmt.Errorf("%s can't be locked on %s: %w", f.Name(), runtime.GOOS, errors.ErrUnsupported)
 }
-
-// The operations of flock.
-const lockAlone, lockWait, lockShared, unlock = 0, 0, 0, 0
-
-func flock(*os.File, int) error { return errors.ErrUnsupported }
