@@ -225,7 +225,7 @@ func (w *Writer) writeOutLocked(again bool) (err error) {
 func (w *Writer) writeFileLocked(p []byte) (n int, err error) {
 	start, calls := w.startTimeLocked(len(p)), 0
 	w.callFileLocked("Write", func() { n, calls, err = w.target.write(p) })
-	w.wroteLocked(start, calls, err)
+	w.wroteLocked(start, calls, err == nil)
 	return n, err
 }
 
@@ -239,14 +239,14 @@ func (w *Writer) startTimeLocked(n int) (start time.Time) {
 	return start
 }
 
-// wroteLocked counts a write.
-func (w *Writer) wroteLocked(start time.Time, calls int, err error) {
+// wroteLocked counts a write. After one that took all its bytes, the next failure is a new one.
+func (w *Writer) wroteLocked(start time.Time, calls int, all bool) {
 	if !start.IsZero() {
 		w.reports.flushTimes.Add(time.Since(start))
 	}
 	w.reports.flushes += int64(calls)
 	w.reports.systemCalls += int64(calls)
-	if err == nil {
+	if all {
 		w.reports.failing = nil
 	}
 }
@@ -340,7 +340,7 @@ func (w *Writer) writeThrough(p []byte) (n int, end int64, err error) {
 	w.mu.Unlock()
 	n = w.target.writeOnce(p)
 	w.mu.Lock()
-	w.wroteLocked(start, 1, nil)
+	w.wroteLocked(start, 1, n == len(p))
 	if n < len(p) {
 		var rest int
 		rest, err = w.writeFileLocked(p[n:])

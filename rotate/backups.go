@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/durable"
 	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
@@ -257,6 +259,23 @@ func (f *File) list(p place) ([]*backup, error) {
 	}
 	slices.SortFunc(all, func(a, b *backup) int { return b.at.Compare(a.at) })
 	return all, nil
+}
+
+// keepBackup keeps a new file from the only durable name of the last backup: a process may have been killed behind the rename of
+// its rotation. If it can't make the backup's name durable, it gives the log's name back, which is the one on the disk. Since is
+// as in syncDir.
+func (f *File) keepBackup(p place, since int) error {
+	if f.options.Policy.Sync.Mode == holdfast.SyncNever {
+		return nil
+	}
+	if err := p.syncDir(since); err == nil || errors.As(err, new(*durable.RefusedError)) {
+		return nil // a refusal is told by the sync of the new name
+	}
+	all, err := f.list(p)
+	if err == nil && len(all) > 0 && all[0].plain != "" { // the disk has a compressed one by another name
+		err = f.renameBack(&logFile{place: p}, all[0].plain)
+	}
+	return err
 }
 
 // passLocked makes the next backup's name later than all of these, even if the clock was set back.

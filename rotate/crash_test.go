@@ -100,7 +100,7 @@ func (m *moved) Write(p []byte) (int, error) {
 func (m *moved) move() {
 	m.lock.Lock()
 	defer m.lock.Unlock()
-	last := ""
+	last := path.Join(m.dir, "app-")
 	for name := range m.disk.ProcessCrash().Files {
 		if strings.HasPrefix(path.Base(name), "app-") {
 			last = max(last, strings.TrimSuffix(strings.TrimSuffix(name, partly), packed))

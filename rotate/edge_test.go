@@ -384,7 +384,7 @@ func TestAFailedSyncOfANewFileCountsAgainstItsNeighbour(t *testing.T) {
 	d, names := newMemory(t), &durable.NameSyncs{} // on a real disk all logs share them
 	var logs []*logFile
 	for _, path := range []string{"/log/app.log", "/log/neighbour.log"} {
-		l, err := openFile(d, names, path, 0o600, nil, &Options{})
+		l, err := openFile(d, names, path, 0o600, nil, &Options{}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

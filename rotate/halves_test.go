@@ -344,3 +344,37 @@ func TestNoCrashLeavesALineTwice(t *testing.T) {
 		}
 	})
 }
+
+// TestAFailedSyncLeavesTheLastBackupAName: a process was killed between the rename of its rotation and the sync of the directory,
+// and the next one's sync of it fails. On the disk the backup has the log's name, which a new file must not take.
+func TestAFailedSyncLeavesTheLastBackupAName(t *testing.T) {
+	for _, compressed := range []bool{false, true} {
+		d := newMemory(t)
+		f := opened(t, d, Options{Policy: holdfast.Durable(), Compress: compressed})
+		l := ledger{}
+		l.put(t, f, 20)
+		l.closed(t, d, f)
+		if err := d.Disk.Move("/log/app.log", "/log/app-2026-11-28T12-00-00.000.log"); err != nil {
+			t.Fatal(err)
+		}
+		d.Add(fault.DiskFault{Op: fault.DiskSync, Path: "/log", Times: 1, Err: syscall.EIO})
+		next, err := open(d, "/log/app.log", Options{Policy: holdfast.Durable(), Compress: compressed}, false)
+		if err == nil {
+			for range 20 {
+				if _, err := next.Write(record(0, l[0])); err != nil {
+					break
+				}
+				l[0]++
+			}
+		}
+		for seed := range uint64(50) {
+			if err := l.holds(logs(d.PowerCut(rand.New(rand.NewPCG(seed, 0))))); err != nil {
+				t.Errorf("compressed %v: %v", compressed, err)
+				break
+			}
+		}
+		if next != nil {
+			next.Close()
+		}
+	}
+}

@@ -217,20 +217,22 @@ type logFile struct {
 const lookEvery = time.Second
 
 // openFile opens the log's file, or makes one that is like another. It
-// ends a torn line, and prepares the header of an empty file.
-func openFile(d disk, names *durable.NameSyncs, path string, perm uint32, like *access, o *Options) (*logFile, error) {
+// ends a torn line, and prepares the header of an empty file. It calls missing, if there is one, where
+// there is no file, with the count of failed syncs of the directory.
+func openFile(d disk, names *durable.NameSyncs, path string, perm uint32, like *access, o *Options, missing func(p place, since int) error) (*logFile, error) {
 	p, err := findPlace(d, names, path, o)
 	if err != nil {
 		return nil, err
 	}
 	l := &logFile{place: p, fd: -1, since: names.Losses(p.key), options: o, count: func(func(*Stats)) {}, own: -1, dirUnsynced: true, looked: time.Now()}
 	l.inode.Store(new(keyed.Key))
-	if _, err := d.Stat(p.dir, p.base); like == nil && o.Policy.Sync.Mode != holdfast.SyncNever && errors.Is(err, fs.ErrNotExist) {
-		// A process may have been killed behind the rename of its rotation: then a new file would take the only durable name
-		// of the last backup. If the sync fails, the one of the new name tells.
-		_ = p.syncDir(l.since)
+	if _, absent := d.Stat(p.dir, p.base); missing != nil && errors.Is(absent, fs.ErrNotExist) {
+		err = missing(p, l.since)
 	}
-	if err := l.open(perm, like); err != nil {
+	if err == nil {
+		err = l.open(perm, like)
+	}
+	if err != nil {
 		return nil, errors.Join(err, l.discard())
 	}
 	switch {

@@ -141,7 +141,7 @@ func open(d disk, path string, o Options, closesFirst bool) (*File, error) {
 	if perm == 0 {
 		perm = 0o666
 	}
-	l, err := openFile(d, f.names, path, perm, nil, &f.options)
+	l, err := openFile(d, f.names, path, perm, nil, &f.options, f.keepBackup)
 	if refused := sys.PathError("open", path, err); refused != nil {
 		return nil, refused
 	}
