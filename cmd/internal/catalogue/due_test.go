@@ -26,6 +26,9 @@ func TestSeedsInARowTakeAllPolicies(t *testing.T) {
 					some[c.Workload.Name]++
 				}
 				met[policies.Case{Policy: c.Policy, Shape: c.Workload.Shape}] = true
+				if c.Workload.Name == "writer-mixed" { // it is under all policies
+					met[policies.Case{Policy: c.Policy, Shape: policies.Mixed}] = true
+				}
 			}
 		}
 		for name, n := range some {
