@@ -41,7 +41,7 @@ func TestNoStateInMemoryBreaksAPromise(t *testing.T) {
 		case len(targets) < 10 && !targets[0].Object:
 			number = 80_000 // all that is pending is at one file's end
 		}
-		if err := v.InMemory(w, number/fewer(), crash.Recording{Records: 1200 / min(4, fewer())}, time.Now().Add(500*time.Millisecond)); err != nil {
+		if err := v.InMemory(w, number/fewer(), crash.Recording{Records: 1200 / min(4, fewer())}, time.Now().Add(time.Second/time.Duration(2*min(5, fewer())))); err != nil {
 			t.Errorf("%s under %v, seed %d: %v", w.Name, p, seed, err)
 		}
 		states += v.Tally.States
