@@ -275,6 +275,9 @@ func (f *File) keepBackup(p place, since int) error {
 	if err == nil && len(all) > 0 && all[0].plain != "" { // the disk has a compressed one by another name
 		err = f.renameBack(&logFile{place: p}, all[0].plain)
 	}
+	if errors.Is(err, fs.ErrExist) { // by another process of a shared log
+		return nil
+	}
 	return err
 }
 

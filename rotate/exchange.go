@@ -125,7 +125,7 @@ func (f *File) reopenLocked(old *logFile) (*logFile, error) {
 			return nil, err
 		}
 	}
-	l, err := openFile(f.disk, f.names, f.path, 0, &old.like, &f.options, nil)
+	l, err := openFile(f.disk, f.names, f.path, 0, &old.like, &f.options, f.keepBackup)
 	if err == nil {
 		f.count(func(s *Stats) { s.Reopens++ })
 		f.tendLocked()
@@ -176,7 +176,7 @@ func (f *File) renameLocked(old *logFile) (*logFile, error) {
 		err = old.syncDir(since)
 	}
 	if err == nil {
-		l, err = openFile(f.disk, f.names, f.path, 0, &old.like, &f.options, nil)
+		l, err = openFile(f.disk, f.names, f.path, 0, &old.like, &f.options, f.keepBackup)
 	}
 	if err != nil {
 		// If this fails too, the path has no file: then the next try makes one.

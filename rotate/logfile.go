@@ -173,7 +173,8 @@ func (p *place) syncDir(since int) error {
 type logFile struct {
 	place
 	options *Options
-	count   func(change func(*Stats)) // File.count
+	missing func(p place, since int) error // File.keepBackup
+	count   func(change func(*Stats))      // File.count
 	slow    *slow.Watch[holdfast.SlowSync]
 
 	// In a shared log the next three change with syncing and mu held: see follow.
@@ -217,16 +218,17 @@ type logFile struct {
 const lookEvery = time.Second
 
 // openFile opens the log's file, or makes one that is like another. It
-// ends a torn line, and prepares the header of an empty file. It calls missing, if there is one, where
-// there is no file, with the count of failed syncs of the directory.
+// ends a torn line, and prepares the header of an empty file. Missing is called where there is no file
+// and this process has not just renamed it, with the count of failed syncs of the directory.
 func openFile(d disk, names *durable.NameSyncs, path string, perm uint32, like *access, o *Options, missing func(p place, since int) error) (*logFile, error) {
 	p, err := findPlace(d, names, path, o)
 	if err != nil {
 		return nil, err
 	}
-	l := &logFile{place: p, fd: -1, since: names.Losses(p.key), options: o, count: func(func(*Stats)) {}, own: -1, dirUnsynced: true, looked: time.Now()}
+	l := &logFile{place: p, fd: -1, since: names.Losses(p.key), options: o, missing: missing, count: func(func(*Stats)) {}, own: -1, dirUnsynced: true, looked: time.Now()}
 	l.inode.Store(new(keyed.Key))
-	if _, absent := d.Stat(p.dir, p.base); missing != nil && errors.Is(absent, fs.ErrNotExist) {
+	// In a shared log another process may just have renamed the file there.
+	if _, absent := d.Stat(p.dir, p.base); missing != nil && (like == nil || o.Shared) && errors.Is(absent, fs.ErrNotExist) {
 		err = missing(p, l.since)
 	}
 	if err == nil {
@@ -270,12 +272,6 @@ func (l *logFile) open(perm uint32, like *access) error {
 	}
 	if like != nil {
 		perm = like.private() // private until it has its owner
-	}
-	if l.options.Shared && l.options.Policy.Sync.Mode != holdfast.SyncNever {
-		// Another process may just have renamed the file there. A new one must not be on the disk before the file's new name.
-		if _, err := l.disk.Stat(l.dir, l.base); errors.Is(err, fs.ErrNotExist) {
-			_ = l.syncDir(l.since) // if it fails, the one of the new file's name tells
-		}
 	}
 	err := openAs(openFlags|os.O_EXCL, perm)
 	isNew := err == nil

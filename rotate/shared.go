@@ -102,7 +102,7 @@ func (l *logFile) follow() error {
 	if err != nil {
 		return err
 	}
-	to, err := openFile(l.disk, l.names, l.path, 0, &like, l.options, nil)
+	to, err := openFile(l.disk, l.names, l.path, 0, &like, l.options, l.missing)
 	if err != nil {
 		return err
 	}
