@@ -171,6 +171,7 @@ func (f *File) renameLocked(old *logFile) (*logFile, error) {
 		}
 		return nil, err
 	}
+	f.last = at // also if it is taken back: nobody is to wonder which of two files had the name
 	var l *logFile
 	if f.options.Policy.Sync.Mode != holdfast.SyncNever || !old.dirUnsynced || old.had {
 		err = old.syncDir(since)
@@ -185,7 +186,6 @@ func (f *File) renameLocked(old *logFile) (*logFile, error) {
 		}
 		return nil, err
 	}
-	f.last = at
 	f.count(func(s *Stats) { s.Rotations++ })
 	if call := f.options.Rotated; call != nil {
 		path, backup := old.of(old.base), old.of(name)

@@ -671,6 +671,11 @@ func (d *lossy) eachLink(do func(path, target string)) {
 
 // meet sees a write or a sync before it is made, or fails.
 func (d *lossy) meet(c *syscallfault.Call, fails bool) {
+	maps.DeleteFunc(d.lost, func(path string, id identity) bool { // a name that is made again is a new one
+		var x unix.Statx_t
+		err := unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_INO|unix.STATX_BTIME, &x)
+		return err != nil || identity{x.Ino, x.Btime.Sec, x.Btime.Nsec} != id
+	})
 	for thread, f := range d.durable { // its work, finished or so far
 		d.err = errors.Join(d.err, d.file(f, false))
 		if thread == c.Thread() {
