@@ -99,7 +99,7 @@ var libraries = map[string][]library{
 	"adapters/logrus":     {{"github.com/sirupsen/logrus", "v1.8.3", "v1.10.2"}},
 	"adapters/lumberjack": {},
 	"adapters/renameio":   {},
-	"adapters/otel":       {{"go.opentelemetry.io/otel", "v1.19.0", "v1.47.0"}, {"go.opentelemetry.io/otel/metric", "v1.19.0", "v1.47.0"}, {"go.opentelemetry.io/otel/sdk/metric", "v1.19.0", "v1.47.0"}},
+	"adapters/otel":       {{"go.opentelemetry.io/otel", "v1.19.0", "v1.45.0"}, {"go.opentelemetry.io/otel/metric", "v1.19.0", "v1.45.0"}, {"go.opentelemetry.io/otel/sdk/metric", "v1.19.0", "v1.45.0"}},
 	"adapters/prometheus": {{"github.com/prometheus/client_golang", "v1.11.1", "v1.25.0"}},
 	"adapters/raft":       {{"github.com/hashicorp/raft", "v1.6.0", "v1.8.0"}, {"github.com/hashicorp/go-msgpack/v2", "v2.1.1", "v2.1.5"}, {"go.etcd.io/bbolt", "v1.3.6", "v1.5.0"}},
 	"adapters/zap":        {{"go.uber.org/zap", "v1.18.1", "v1.28.0"}},
