@@ -65,7 +65,7 @@ var programs = []program{
 		documented: "StoreLog syncs"},
 	{name: "raft-boltdb", setting: "default", open: openRaftBolt, may: levels,
 		documented: "as bbolt"},
-	{name: "buntdb", setting: "SyncPolicy=Always", open: openBunt(buntdb.Always), may: []crash.Level{crash.Fault},
+	{name: "buntdb", setting: "SyncPolicy=Always", open: openBunt(buntdb.Always), may: []crash.Level{crash.Fault, crash.PowerCut},
 		documented: "fsync after every write"},
 	{name: "buntdb", setting: "SyncPolicy=EverySecond, the default", open: openBunt(buntdb.EverySecond), lost: []crash.Level{crash.PowerCut},
 		documented: "a second may be lost"},
