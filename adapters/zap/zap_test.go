@@ -89,7 +89,7 @@ func TestWhatCantBeKeptIsRefused(t *testing.T) {
 		dir + "/a.log?size=big":          `size="big": size "big" does not start`,
 		dir + "/a.log?sise=1MiB":         `sise="1MiB": it is no key; use policy, size, `,
 		dir + "/a.log?perm=999":          `perm="999": `,
-		dir + "/no/a.log":                "make it first",
+		dir + "/no/a.log":                "no such file or directory",
 		dir + "/a.log?age=1":             `age="1": `,
 		dir + "/a.log?backups=-1":        "MaxBackups -1 is negative",
 		dir + "/a.log?size=1MiB%":        `invalid URL escape "%"`,
