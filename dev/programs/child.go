@@ -30,7 +30,7 @@ type order struct {
 	Profile     string
 }
 
-// A run is what a child has measured, in ns.
+// A run is the measurement of a child, in ns.
 type ran struct{ Time, CPU float64 }
 
 // serve does nothing but in a child: there it does what is ordered, and ends the process.

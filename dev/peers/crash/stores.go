@@ -303,7 +303,7 @@ func writeRenameio(name string, content []byte) error {
 	return renameio.WriteFile(name, content, 0o666)
 }
 
-// writeMoby is what Docker writes its state with.
+// writeMoby writes by the function that Docker uses for its state.
 func writeMoby(name string, content []byte) error {
 	return atomicwriter.WriteFile(name, content, 0o666)
 }

@@ -10,7 +10,7 @@ var (
 	performing = "docs/performance.md"
 )
 
-// tables are those of the pages. A claim that no run supports, or that one refutes, fails the test.
+// tables are the tables of the pages. A claim that no run supports, or that one refutes, fails the test.
 func tables() []table {
 	return []table{
 		{

@@ -1,7 +1,7 @@
 // Package recorded makes the tables of the pages from runs of peers, and holds the pages' claims: against
 // these runs, and against a short run on the machine where it is asked.
 //
-// A run is what a kind has printed. The runs are in docs/measured/peers: a directory for each machine and load.
+// A run is the printed output of one kind. The runs are in docs/measured/peers: a directory for each machine and load.
 // Start with tables for the pages, and with Kind for the short run.
 package recorded
 
@@ -169,7 +169,7 @@ func newResult(heads, cells []string) (r result, err error) {
 	return r, err
 }
 
-// median is that of factors: of an even number the geometric mean of the two in the middle.
+// median returns the median of factors: of an even number the geometric mean of the two in the middle.
 func median(values []float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	n := len(sorted)

@@ -103,7 +103,7 @@ func ratios(head, of, arm string, cpu bool, worse func(a, b ratio) bool) column 
 	}}
 }
 
-// markdown is what stands between the marks.
+// markdown returns the text between the marks.
 func (t table) markdown(all []machine) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "| %s |", t.first)
