@@ -103,13 +103,13 @@ func TestALogIsOpenedOnce(t *testing.T) {
 	dir := t.TempDir()
 	l, _ := mustOpen(t, dir, small)
 	if _, _, err := Open(dir, small); !errors.Is(err, ErrLocked) {
-		if err == nil && runtime.GOOS == "windows" {
-			t.Skip("this system has no locks")
-		}
 		t.Errorf("a second Open: %v", err)
 	}
 	if _, err := Scan(dir, nil); !errors.Is(err, ErrLocked) {
 		t.Errorf("Scan beside it: %v", err)
+	}
+	if runtime.GOOS == "windows" { // no directory can be locked
+		return
 	}
 	if err := os.Remove(filepath.Join(dir, lockFile)); err != nil {
 		t.Fatal(err)
