@@ -33,7 +33,7 @@ type Options struct {
 	Workers int
 
 	// Handles is the most descriptors that are open at any time, directories included.
-	// 0 is a quarter of the process's limit, between 8 and 1024. The least is 4.
+	// 0 is a quarter of the process's limit, between 8 and 4096. The least is 4.
 	Handles int
 
 	// Memory is the most bytes that wait in memory, over all files. So it is the most
@@ -110,7 +110,7 @@ const (
 	defaultPerm   = 0o666
 
 	fewestHandles = 8 // that a default takes
-	mostHandles   = 1024
+	mostHandles   = 4096
 
 	maxWorkers  = 1 << 16
 	maxBatch    = 1 << 20

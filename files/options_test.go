@@ -43,13 +43,14 @@ func TestDefaultHandlesAreAQuarterOfTheLimit(t *testing.T) {
 			t.Errorf("defaultHandles(%d, %t) = %d, want %d", limit, known, got, want)
 		}
 	}
-	check(0, false, 1024)
+	check(0, false, 4096)
 	check(0, true, 8)
 	check(32, true, 8)
 	check(64, true, 16)
 	check(1024, true, 256)
 	check(4096, true, 1024)
-	check(math.MaxInt, true, 1024)
+	check(20000, true, 4096)
+	check(math.MaxInt, true, 4096)
 }
 
 func TestValidateNamesFieldValueAndHint(t *testing.T) {
