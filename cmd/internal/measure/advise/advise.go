@@ -97,12 +97,14 @@ func Choose(groups []figure.Group) (a Advice, ok bool) {
 		return Advice{}, false
 	}
 	say := func(prices func(*candidate) string, loss string) (a Advice) {
-		a = Advice{Policy: chosen.policy, Costs: "costs a writer " + prices(chosen) + " of " + chosen.base(), Loses: "a power cut loses " + loss, Rule: rule}
+		a = Advice{Policy: chosen.policy, Costs: "costs " + prices(chosen) + " against " + chosen.base(), Loses: "a power cut loses " + loss, Rule: rule}
 		switch {
 		case chosen.worst() == 1:
 			a.Costs = "is the fastest to write"
 		case chosen.paced():
 			a.Costs = chosen.atAPace(prices(chosen))
+		case chosen.worst() < 1: // by the median of the rounds another one is the fastest
+			a.Costs = "is as fast as the fastest, within the noise"
 		}
 		if durable != nil && chosen != durable {
 			a.Nothing = "to lose nothing: " + durable.policy.String() + ", " + prices(durable)
@@ -122,7 +124,7 @@ func Missing(groups []figure.Group) string {
 	if _, ok := Choose(groups); ok || len(gather(groups)) < 2 || !anyBoundsTime(groups) {
 		return ""
 	}
-	return "no policy is advised: it is not known what a bound of the loss by time costs here; a longer --time shows it, on a machine that is not busy"
+	return "no policy is advised: what it costs to limit the loss in time is not known here; measure longer (--time) on a quiet machine"
 }
 
 // boundsTime reports whether a policy bounds the loss at a power cut by time.
@@ -174,7 +176,7 @@ func (c *candidate) atAPace(price string) string {
 		if bounded {
 			text = "at most " + most
 		}
-		return "costs a writer " + text + " of " + c.base() + inBrackets(rests)
+		return "costs " + text + " against " + c.base() + inBrackets(rests)
 	}
 	if !bounded {
 		why := "too far apart to bound it"

@@ -32,7 +32,7 @@ func weights() map[string]int {
 	return map[string]int{
 		"in-memory": 6, "too-few-rounds": 5, "fast-sync": 4, "noise-unknown": 3, "clock-jump": 3,
 		"noisy": 2, "stolen": 2, "busy": 3, "throttled": 2, "memory-short": 2, "hot": 2, "resumed": 2, "not-steady": 2, "not-cold": 2, "unserved": 2,
-		"frequency-scaling": 1, "stacked-device": 1, "drift": 1, "virtual-machine": 1, "period-missed": 1, "wide-interval": 1,
+		"frequency-scaling": 1, "stacked-device": 1, "drift": 1, "virtual-machine": 1, "period-missed": 1, "wide-interval": 1, "not-settled": 1,
 	}
 }
 
@@ -98,7 +98,7 @@ func (s sheet) shortCause(w figure.Warning) string {
 	case "stacked-device":
 		return "the device is more than a disk"
 	case "resumed":
-		return "the run was taken up again"
+		return "the run was resumed"
 	case "fast-sync":
 		what, _, _ := strings.Cut(w.What, ", ")
 		return what + ", which is faster than disks store anything"

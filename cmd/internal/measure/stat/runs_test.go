@@ -55,8 +55,11 @@ func TestCellsOfTwoRunsAreComparedEach(t *testing.T) {
 		t.Errorf("one cell: %+v, overall %+v", one, overall)
 	}
 	both, overall := together(a, [][]float64{a[1], a[1]}, false, nil)
-	if len(both) != 2 || both[0].N != 10 || both[1].N != 12 || both[0].Confidence < 1-0.05/4 || overall != both[1] {
+	if len(both) != 2 || both[0].N != 10 || both[1].N != 12 || both[0].Confidence < 1-0.05/4 || overall.N != 10 || overall.Confidence < 1-0.05/4 {
 		t.Errorf("two cells: %+v, overall %+v", both, overall)
+	}
+	if few := CompareSums([][]float64{count(12), count(2)}, [][]float64{count(12), count(2)}, true, Movement{}, Band); few.N != 12 {
+		t.Errorf("a cell of two rounds beside one of twelve: %+v", few)
 	}
 	if got, overall := together(nil, nil, true, nil); got != nil || overall.Verdict != NotProven {
 		t.Errorf("no cells: %+v, %+v", got, overall)
@@ -246,6 +249,44 @@ func (m movingMachine) told(runs, turns int, slower float64) (in said) {
 		}
 	}
 	return said{100 * in.words / float64(runs), 100 * in.exits / float64(runs)}
+}
+
+// TestLayoutHasNoWord: a build that is 4 % slower in every run, or up to the allowance, has no word; 10 % more has, and the interval
+// holds what is measured.
+func TestLayoutHasNoWord(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 14))
+	words := func(slower float64) (told map[Verdict]int) {
+		told = map[Verdict]int{}
+		for range 200 {
+			a, b := make([]float64, 20), make([]float64, 20)
+			for i := range a {
+				a[i], b[i] = math.Exp(0.02*r.NormFloat64()), slower*math.Exp(0.02*r.NormFloat64())
+			}
+			cells := [][]float64{a, a, a, a}
+			c := CompareRuns(cells, [][]float64{b, b, b, b}, true, []Movement{{}, Movement{}.Built(), {}, {}}, Band)
+			if c[1].Low != c[0].Low || c[1].High != c[0].High {
+				t.Fatalf("the interval is %v…%v, without an allowance %v…%v", c[1].Low, c[1].High, c[0].Low, c[0].High)
+			}
+			told[c[1].Verdict]++
+			sum := CompareSums(cells, [][]float64{b, b, b, b}, true, Movement{}.Built(), Band)
+			if slower < 1+Layout && (sum.Verdict == Slower || sum.Verdict == Faster) {
+				t.Fatalf("together they are %q (%v…%v)", sum.Verdict, sum.Low, sum.High)
+			}
+		}
+		return told
+	}
+	if told := words(1.04); told[Slower]+told[Faster] > 4 {
+		t.Errorf("4 %% slower: %v", told)
+	}
+	if told := words(1 / 1.04); told[Slower]+told[Faster] > 4 {
+		t.Errorf("4 %% faster: %v", told)
+	}
+	if told := words(1.10); told[Slower] < 190 {
+		t.Errorf("10 %% slower: %v", told)
+	}
+	if m := (Movement{each: 0.02}).Farther(Movement{}.Built()); m.layout != Layout || m.each != 0.02 {
+		t.Errorf("the farther one is %+v", m)
+	}
 }
 
 // TestAlternateRounds simulates two builds that are run alternately. A drift over the run affects both
