@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"embed"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -30,6 +32,16 @@ both leave the same records.
 Where a log is written, the arm after has the policy ` + "`%v`" + `, and in the crashes a tenth of its
 periods, ` + "`%v`" + `, which shows in seconds. A write by pwritev2 counts as a sync, too: ` + "`wal`" + ` makes it with
 RWF_DSYNC.
+`
+
+// cannot says what was tried and has no place for the library.
+const cannot = `
+## Where it can't be put
+
+- bbolt: ` + "`Options.OpenFile`" + ` returns an ` + "`*os.File`" + `, whose pages bbolt maps, and which it writes by WriteAt and syncs by its descriptor. There
+  is no interface between. pebble has one, its ` + "`vfs.FS`" + `.
+- glog: files are its own, and its package of sinks is internal. What is left is the pipe of its row.
+- restic: the local backend is internal, so that its row has its steps.
 `
 
 // pageOf makes the page of the programs that have results.
@@ -57,7 +69,48 @@ func pageOf(all map[string]*measurement) (string, error) {
 		fmt.Fprintf(&loss, "| %s | %v | %v | %v | %v | %s |\n", p.name, b.Kill, a.Kill, b.Power, a.Power, p.promise)
 		fmt.Fprintf(&notes, "| %s | %s | %s %s |\n", p.name, p.part, timeGained(a.Time, b.Time), p.gain)
 	}
-	return fmt.Sprintf(head, logPolicy, crashPolicy) + times.String() + loss.String() + notes.String() + "\n" + conditions(all), nil
+	return fmt.Sprintf(head, logPolicy, crashPolicy) + times.String() + loss.String() + notes.String() + slowest(all) + cannot + "\n" + conditions(all), nil
+}
+
+// slowest has the profile of the row whose arm after takes the most of the time before.
+func slowest(all map[string]*measurement) string {
+	var m *measurement
+	slow := func(m *measurement) float64 { return median(ratios(m.After.Time, m.Before.Time)) }
+	for _, p := range programs {
+		if x := all[p.name]; x != nil && x.Before.ByName != nil && (m == nil || slow(x) > slow(m)) {
+			m = x
+		}
+	}
+	if m == nil {
+		return ""
+	}
+	names := map[string]bool{}
+	for _, by := range []map[string]spent{m.Before.ByName, m.After.ByName} {
+		for name, x := range by {
+			if x.Calls >= 0.05 {
+				names[name] = true
+			}
+		}
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "\n## The slowest row: %s\n\nThe calls of a record, and their time, which strace makes longer:\n\n", m.Program)
+	text.WriteString("| call | before | time | after | time |\n|---|--:|--:|--:|--:|\n")
+	sorted := slices.SortedFunc(maps.Keys(names), func(a, b string) int {
+		longer := cmp.Compare(max(m.Before.ByName[b].Time, m.After.ByName[b].Time), max(m.Before.ByName[a].Time, m.After.ByName[a].Time))
+		return cmp.Or(longer, strings.Compare(a, b))
+	})
+	for _, name := range sorted {
+		fmt.Fprintf(&text, "| %s |", name)
+		for _, x := range []spent{m.Before.ByName[name], m.After.ByName[name]} {
+			if x.Calls == 0 {
+				text.WriteString(" – | – |")
+			} else {
+				fmt.Fprintf(&text, " %s | %s |", short(x.Calls), figure(x.Time))
+			}
+		}
+		text.WriteString("\n")
+	}
+	return text.String()
 }
 
 // conditions says when and beside what load the results were measured.
