@@ -168,6 +168,13 @@ func (o order) follow(a arm) error {
 	if err := os.MkdirAll(o.Dir, 0o777); err != nil {
 		return err
 	}
+	above, err := os.Open(filepath.Dir(o.Dir))
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(above.Sync(), above.Close()); err != nil { // a power cut takes no server's directory
+		return err
+	}
 	at := place{dir: o.Dir, order: o}
 	if o.Crash {
 		at.segment = crashSegment

@@ -114,11 +114,16 @@ func syncthingAfter(at place) (*use, error) {
 }
 
 func resticBefore(at place) (*use, error) {
-	return useRestic(at.dir, saveAsRestic, none)
+	for i := range savedDirs { // by restic init
+		if err := os.MkdirAll(savedDir(at.dir, i), 0o700); err != nil {
+			return nil, err
+		}
+	}
+	return useRestic(at.dir, saveAsRestic, none), nil
 }
 
 func resticAfter(at place) (*use, error) {
-	set, err := files.New(files.Options{Policy: holdfast.Durable(), Perm: 0o400})
+	set, err := files.New(files.Options{Policy: holdfast.Durable(), Perm: 0o400, MkdirAll: true})
 	if err != nil {
 		return nil, err
 	}
@@ -126,17 +131,11 @@ func resticAfter(at place) (*use, error) {
 		_, err := set.WriteFile(context.Background(), name, data, files.Replace)
 		return err
 	}
-	return useRestic(at.dir, save, set.Close)
+	return useRestic(at.dir, save, set.Close), nil
 }
 
-// useRestic makes a repository's directories, as restic's init does, and a file a record.
-func useRestic(dir string, save func(name string, data []byte) error, end func() error) (*use, error) {
-	for i := range savedDirs {
-		if err := os.MkdirAll(savedDir(dir, i), 0o700); err != nil {
-			return nil, err
-		}
-	}
-	return &use{close: end, put: func(n uint64) error { return save(savedFile(dir, n), state(n)) }}, nil
+func useRestic(dir string, save func(name string, data []byte) error, end func() error) *use {
+	return &use{close: end, put: func(n uint64) error { return save(savedFile(dir, n), state(n)) }}
 }
 
 // saveAsRestic does what restic's local backend does with a file, but for the reservation of its room: that package is internal.
@@ -280,7 +279,7 @@ func containerdAfter(at place) (*use, error) {
 
 // CopyDir is containerd's. It keeps owners, attributes, times and hard links too.
 func CopyDir(dst, src string) error {
-	_, err := filecopy.All(context.Background(), maps.All(map[string]string{dst: src}), filecopy.Options{Archive: true})
+	_, err := filecopy.All(context.Background(), maps.All(map[string]string{dst: src}), filecopy.Options{Policy: holdfast.Durable(), Archive: true})
 	return err
 }
 

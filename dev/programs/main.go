@@ -98,7 +98,7 @@ func run(ctx context.Context, args []string, out, talk io.Writer) error {
 	flags.SetOutput(talk)
 	dir := flags.String("dir", os.TempDir(), "the `directory` whose disk is used; what is made there is removed")
 	rounds := flags.Int("rounds", 7, "how often each arm is measured")
-	within := flags.Duration("crash", 3*time.Second, "how long each arm is killed; its power is cut for twice as long")
+	within := flags.Duration("crash", 2*time.Second, "how long each arm is killed; its power is cut for twice as long")
 	only := flags.String("run", "", "only programs whose names match this regular `expression`")
 	again := flags.Bool("again", false, "measure programs that have results already")
 	results := flags.String("results", "../../docs/measured/programs.jsonl", "the `file` of results")

@@ -147,7 +147,8 @@ func (p program) calls(ctx context.Context, parent string, o order) (map[string]
 	some, err := count(few)
 	n := float64(many - few)
 	for name, x := range all {
-		all[name] = spent{max(0, x.Calls-some[name].Calls) / n, max(0, x.Time-some[name].Time) / n}
+		calls := max(0, x.Calls-some[name].Calls) / n
+		all[name] = spent{calls, calls * x.Time / x.Calls}
 	}
 	return all, err
 }

@@ -69,46 +69,43 @@ func pageOf(all map[string]*measurement) (string, error) {
 		fmt.Fprintf(&loss, "| %s | %v | %v | %v | %v | %s |\n", p.name, b.Kill, a.Kill, b.Power, a.Power, p.promise)
 		fmt.Fprintf(&notes, "| %s | %s | %s %s |\n", p.name, p.part, timeGained(a.Time, b.Time), p.gain)
 	}
-	return fmt.Sprintf(head, logPolicy, crashPolicy) + times.String() + loss.String() + notes.String() + slowest(all) + cannot + "\n" + conditions(all), nil
+	return fmt.Sprintf(head, logPolicy, crashPolicy) + times.String() + loss.String() + notes.String() + slower(all) + cannot + "\n" + conditions(all), nil
 }
 
-// slowest has the profile of the row whose arm after takes the most of the time before.
-func slowest(all map[string]*measurement) string {
-	var m *measurement
-	slow := func(m *measurement) float64 { return median(ratios(m.After.Time, m.Before.Time)) }
-	for _, p := range programs {
-		if x := all[p.name]; x != nil && x.Before.ByName != nil && (m == nil || slow(x) > slow(m)) {
-			m = x
-		}
-	}
-	if m == nil {
-		return ""
-	}
-	names := map[string]bool{}
-	for _, by := range []map[string]spent{m.Before.ByName, m.After.ByName} {
-		for name, x := range by {
-			if x.Calls >= 0.05 {
-				names[name] = true
-			}
-		}
-	}
+// slower has the profiles of the rows whose arm after takes more time in all rounds.
+func slower(all map[string]*measurement) string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "\n## The slowest row: %s\n\nThe calls of a record, and their time, which strace makes longer:\n\n", m.Program)
-	text.WriteString("| call | before | time | after | time |\n|---|--:|--:|--:|--:|\n")
-	sorted := slices.SortedFunc(maps.Keys(names), func(a, b string) int {
-		longer := cmp.Compare(max(m.Before.ByName[b].Time, m.After.ByName[b].Time), max(m.Before.ByName[a].Time, m.After.ByName[a].Time))
-		return cmp.Or(longer, strings.Compare(a, b))
-	})
-	for _, name := range sorted {
-		fmt.Fprintf(&text, "| %s |", name)
-		for _, x := range []spent{m.Before.ByName[name], m.After.ByName[name]} {
-			if x.Calls == 0 {
-				text.WriteString(" – | – |")
-			} else {
-				fmt.Fprintf(&text, " %s | %s |", short(x.Calls), figure(x.Time))
+	for _, p := range programs {
+		m := all[p.name]
+		if m == nil || m.After.ByName == nil || ratios(m.After.Time, m.Before.Time)[0] <= 1 {
+			continue
+		}
+		if text.Len() == 0 {
+			text.WriteString("\n## Where it takes more\n\nThe system calls of a record, and their time, which strace makes longer:\n")
+		}
+		names := map[string]bool{}
+		longest := func(name string) float64 { return max(m.Before.ByName[name].Time, m.After.ByName[name].Time) }
+		for _, by := range []map[string]spent{m.Before.ByName, m.After.ByName} {
+			for name, x := range by {
+				if x.Calls >= 0.05 {
+					names[name] = true
+				}
 			}
 		}
-		text.WriteString("\n")
+		fmt.Fprintf(&text, "\n| %s: call | before | time | after | time |\n|---|--:|--:|--:|--:|\n", m.Program)
+		for _, name := range slices.SortedFunc(maps.Keys(names), func(a, b string) int {
+			return cmp.Or(cmp.Compare(longest(b), longest(a)), strings.Compare(a, b))
+		}) {
+			fmt.Fprintf(&text, "| %s |", name)
+			for _, x := range []spent{m.Before.ByName[name], m.After.ByName[name]} {
+				if x.Calls == 0 {
+					text.WriteString(" – | – |")
+				} else {
+					fmt.Fprintf(&text, " %s | %s |", short(x.Calls), figure(x.Time))
+				}
+			}
+			text.WriteString("\n")
+		}
 	}
 	return text.String()
 }
