@@ -28,6 +28,7 @@ type order struct {
 	Count       int
 	Crash       bool
 	Profile     string
+	Follow      int // the number of a follower in a cluster: it works until its standard input ends
 }
 
 // A run is the measurement of a child, in ns.
@@ -80,10 +81,13 @@ func (o order) do() error {
 		return fmt.Errorf("there is no program %q", o.Program)
 	}
 	a := programs[at].arm(o.After)
+	if o.Follow > 0 {
+		return o.follow(a)
+	}
 	if o.Crash {
 		return o.keepOn(a)
 	}
-	u, err := a.open(place{dir: o.Dir, source: o.Source, policy: logPolicy})
+	u, err := a.open(place{dir: o.Dir, source: o.Source, policy: logPolicy, order: o})
 	if err != nil {
 		return err
 	}
@@ -137,7 +141,7 @@ func (o order) keepOn(a arm) error {
 	if err != nil {
 		return err
 	}
-	u, err := a.open(place{dir: o.Dir, source: o.Source, policy: crashPolicy, segment: crashSegment})
+	u, err := a.open(place{dir: o.Dir, source: o.Source, policy: crashPolicy, segment: crashSegment, order: o})
 	for n := uint64(len(found)) + 1; err == nil; n++ {
 		if err = u.put(n); err == nil {
 			fmt.Printf("ack %d %d\n", n, time.Now().UnixNano())

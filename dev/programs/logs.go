@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/DeRuina/timberjack"
+	"github.com/golang/glog"
 	"github.com/rs/zerolog"
 	"github.com/sirupsen/logrus"
 	"go.uber.org/zap"
@@ -39,13 +40,16 @@ const logPromise = "the last 1s + one sync"
 
 func logOf(dir string) string { return filepath.Join(dir, "app.log") }
 
-// kept has the lines of a log and of its backups.
-func keptLog(dir string) (lines []string, err error) {
-	names, err := filepath.Glob(filepath.Join(dir, "app*.log"))
+// keptLog has the lines of a log and of its backups, which are named app-TIME: app.log is the last.
+func keptLog(dir string) ([]string, error) { return keptLines(filepath.Join(dir, "app*.log")) }
+
+// keptLines has the lines with a record of all files of a pattern, in the order of their names.
+func keptLines(pattern string) (lines []string, err error) {
+	names, err := filepath.Glob(pattern)
 	if err != nil {
 		return nil, err
 	}
-	slices.Sort(names) // backups are named app-TIME, and app.log is the last
+	slices.Sort(names)
 	for _, name := range names {
 		text, err := os.ReadFile(name)
 		if err != nil {
@@ -175,6 +179,70 @@ func useKlog(end func() error) *use {
 		},
 		close: func() error { klog.Flush(); return end() },
 	}
+}
+
+func glogBefore(at place) (*use, error) {
+	if err := flag.Set("log_dir", at.dir); err != nil {
+		return nil, err
+	}
+	return useGlog(none), nil
+}
+
+func glogAfter(at place) (*use, error) {
+	f, err := rotate.Open(logOf(at.dir), rotate.Options{Policy: at.policy})
+	if err != nil {
+		return nil, err
+	}
+	if err := flag.Set("logtostderr", "true"); err != nil {
+		return nil, err
+	}
+	end, err := stderrTo(f)
+	if err != nil {
+		return nil, err
+	}
+	return useGlog(end), nil
+}
+
+// stderrTo has all go to a log that is written to os.Stderr, by a pipe. Words of Go's runtime still go to descriptor 2.
+func stderrTo(to io.WriteCloser) (end func() error, err error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	before := os.Stderr
+	os.Stderr = w
+	copied := make(chan error, 1)
+	go func() {
+		_, err := io.Copy(to, r)
+		copied <- err
+	}()
+	return func() error {
+		os.Stderr = before
+		return errors.Join(w.Close(), <-copied, r.Close(), to.Close())
+	}, nil
+}
+
+func useGlog(end func() error) *use {
+	return &use{
+		put: func(n uint64) error {
+			glog.Info("record ", n, " path=", path, " status=", 200)
+			return nil
+		},
+		close: func() error { glog.Flush(); return end() },
+	}
+}
+
+// keptGlog has the lines of glog's own files, one of each process, which are named by their time.
+func keptGlog(dir string) ([]string, error) {
+	return keptLines(filepath.Join(dir, "*.log.INFO.*"))
+}
+
+func timberjackBefore(at place) (*use, error) {
+	return useSlog(&timberjack.Logger{Filename: logOf(at.dir), MaxSize: 8, RotateAt: []string{"00:00"}}), nil
+}
+
+func timberjackAfter(at place) (*use, error) {
+	return useSlog(&forlumberjack.Logger{Filename: logOf(at.dir), MaxSize: 8, RotateAt: []string{"00:00"}, Policy: at.policy}), nil
 }
 
 func slogBefore(at place) (*use, error) {

@@ -60,6 +60,7 @@ type place struct {
 	dir, source string
 	policy      holdfast.Policy
 	segment     holdfast.Size // 0: wal's own
+	order       order         // by which its process works
 }
 
 // An arm is a program with one way to write. Records are numbered from 1 on, in the words "record N".
@@ -85,15 +86,19 @@ type measurement struct {
 type figures struct {
 	Time, CPU    []float64
 	Calls, Syncs float64 // system calls of files a record; -1: not counted
+	ByName       map[string]spent
 	Kill, Power  loss
 }
+
+// spent says how often a record calls a system call, and how long that takes, in ns; strace makes each call slower.
+type spent struct{ Calls, Time float64 }
 
 func run(ctx context.Context, args []string, out, talk io.Writer) error {
 	flags := flag.NewFlagSet("programs", flag.ContinueOnError)
 	flags.SetOutput(talk)
 	dir := flags.String("dir", os.TempDir(), "the `directory` whose disk is used; what is made there is removed")
 	rounds := flags.Int("rounds", 7, "how often each arm is measured")
-	within := flags.Duration("crash", 3*time.Second, "how long each arm is killed; its power is cut for twice as long")
+	within := flags.Duration("crash", 2*time.Second, "how long each arm is killed; its power is cut for twice as long")
 	only := flags.String("run", "", "only programs whose names match this regular `expression`")
 	again := flags.Bool("again", false, "measure programs that have results already")
 	results := flags.String("results", "../../docs/measured/programs.jsonl", "the `file` of results")

@@ -40,9 +40,10 @@ func (p program) measure(ctx context.Context, parent string, rounds int, within 
 		for _, after := range []bool{false, true} {
 			o := order{Program: p.name, After: after, Source: source}
 			f := m.arm(after)
-			if f.Calls, f.Syncs, err = p.calls(ctx, dir, o); err != nil {
+			if f.ByName, err = p.calls(ctx, dir, o); err != nil {
 				return err
 			}
+			f.Calls, f.Syncs = sums(f.ByName)
 			if err := p.crash(ctx, dir, o, within, f); err != nil {
 				return err
 			}
@@ -108,16 +109,16 @@ func output(cmd *exec.Cmd) ([]byte, error) {
 	return text, err
 }
 
-// calls returns the system calls of files that a record takes, and the syncs among them. What opens and closes the program is
+// calls returns the system calls of files that a record takes; nil: they can't be counted. What opens and closes the program is
 // left out: a run of fewer records is subtracted.
-func (p program) calls(ctx context.Context, parent string, o order) (calls, syncs float64, err error) {
+func (p program) calls(ctx context.Context, parent string, o order) (map[string]spent, error) {
 	strace, err := exec.LookPath("strace")
 	if err != nil {
-		return -1, -1, nil
+		return nil, nil
 	}
 	many := max(2, min(p.count, 2000))
 	few := many / 2
-	count := func(records int) (calls, syncs float64, err error) {
+	count := func(records int) (all map[string]spent, err error) {
 		err = inDirectory(parent, func(dir string) error {
 			o.Dir, o.Count = dir, records
 			cmd, err := o.command(ctx)
@@ -125,7 +126,7 @@ func (p program) calls(ctx context.Context, parent string, o order) (calls, sync
 				return err
 			}
 			table := filepath.Join(parent, "strace")
-			cmd.Args = []string{strace, "-f", "-c", "-o", table, "-e", "trace=" + counted, cmd.Path}
+			cmd.Args = []string{strace, "-f", "-c", "-w", "-o", table, "-e", "trace=" + counted, cmd.Path}
 			cmd.Path = strace
 			if _, err := output(cmd); err != nil {
 				return err
@@ -134,40 +135,58 @@ func (p program) calls(ctx context.Context, parent string, o order) (calls, sync
 			if err != nil {
 				return err
 			}
-			calls, syncs = countsOf(string(text))
+			all = countsOf(string(text))
 			return nil
 		})
-		return calls, syncs, err
+		return all, err
 	}
-	all, allSyncs, err := count(many)
+	all, err := count(many)
 	if err != nil {
-		return 0, 0, err
+		return nil, err
 	}
-	some, someSyncs, err := count(few)
+	some, err := count(few)
 	n := float64(many - few)
-	return max(0, all-some) / n, max(0, allSyncs-someSyncs) / n, err
+	for name, x := range all {
+		calls := max(0, x.Calls-some[name].Calls) / n
+		all[name] = spent{calls, calls * x.Time / x.Calls}
+	}
+	return all, err
 }
 
-// counted are the calls that write, sync, or change names; "?" is for those that this machine lacks.
+// counted are the calls that write, sync, or change or look at files; "?" is for those that this machine lacks.
 const counted = "?write,?pwrite64,?writev,?pwritev,?pwritev2,?fsync,?fdatasync,?sync_file_range,?syncfs,?msync,?fallocate,?ftruncate," +
 	"?copy_file_range,?sendfile,?ioctl,?open,?openat,?openat2,?close,?rename,?renameat,?renameat2,?link,?linkat,?unlink,?unlinkat,?mkdir,?mkdirat," +
-	"?chmod,?fchmod,?fchmodat,?chown,?fchown,?fchownat,?utimensat,?read,?pread64,?fstat,?newfstatat,?statx,?flock"
+	"?chmod,?fchmod,?fchmodat,?chown,?fchown,?fchownat,?utimensat,?read,?pread64,?fstat,?newfstatat,?statx,?flock," +
+	"?listxattr,?llistxattr,?flistxattr,?getxattr,?lgetxattr,?fgetxattr,?setxattr,?lsetxattr,?fsetxattr,?statfs,?fstatfs,?readlink,?readlinkat"
 
 // countsOf reads the table of strace -c: each line has the share, the seconds, the microseconds of a call, the calls, perhaps the errors,
-// and the name. pwritev2 is a sync: wal calls it with RWF_DSYNC, and Go itself never does.
-func countsOf(table string) (calls, syncs float64) {
+// and the name.
+func countsOf(table string) map[string]spent {
+	all := map[string]spent{}
 	for line := range strings.Lines(table) {
 		words := strings.Fields(line)
 		if len(words) < 5 || words[len(words)-1] == "total" {
 			continue
 		}
-		n, err := strconv.ParseFloat(words[3], 64)
-		if err != nil {
-			continue
+		calls, err := strconv.ParseFloat(words[3], 64)
+		seconds, timeErr := strconv.ParseFloat(words[1], 64)
+		if err == nil && timeErr == nil {
+			all[words[len(words)-1]] = spent{calls, 1e9 * seconds}
 		}
-		calls += n
-		if slices.Contains([]string{"fsync", "fdatasync", "syncfs", "msync", "pwritev2"}, words[len(words)-1]) {
-			syncs += n
+	}
+	return all
+}
+
+// sums returns how many calls there are, and the syncs among them; -1: they were not counted. pwritev2 is a sync: wal calls it with
+// RWF_DSYNC, and Go itself never does.
+func sums(all map[string]spent) (calls, syncs float64) {
+	if all == nil {
+		return -1, -1
+	}
+	for name, x := range all {
+		calls += x.Calls
+		if slices.Contains([]string{"fsync", "fdatasync", "syncfs", "msync", "pwritev2"}, name) {
+			syncs += x.Calls
 		}
 	}
 	return calls, syncs

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"embed"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -30,6 +32,16 @@ both leave the same records.
 Where a log is written, the arm after has the policy ` + "`%v`" + `, and in the crashes a tenth of its
 periods, ` + "`%v`" + `, which shows in seconds. A write by pwritev2 counts as a sync, too: ` + "`wal`" + ` makes it with
 RWF_DSYNC.
+`
+
+// cannot says what was tried and has no place for the library.
+const cannot = `
+## Where it can't be put
+
+- bbolt: ` + "`Options.OpenFile`" + ` returns an ` + "`*os.File`" + `, whose pages bbolt maps, and which it writes by WriteAt and syncs by its descriptor. There
+  is no interface between. pebble has one, its ` + "`vfs.FS`" + `.
+- glog: files are its own, and its package of sinks is internal. What is left is the pipe of its row.
+- restic: the local backend is internal, so that its row has its steps.
 `
 
 // pageOf makes the page of the programs that have results.
@@ -57,7 +69,45 @@ func pageOf(all map[string]*measurement) (string, error) {
 		fmt.Fprintf(&loss, "| %s | %v | %v | %v | %v | %s |\n", p.name, b.Kill, a.Kill, b.Power, a.Power, p.promise)
 		fmt.Fprintf(&notes, "| %s | %s | %s %s |\n", p.name, p.part, timeGained(a.Time, b.Time), p.gain)
 	}
-	return fmt.Sprintf(head, logPolicy, crashPolicy) + times.String() + loss.String() + notes.String() + "\n" + conditions(all), nil
+	return fmt.Sprintf(head, logPolicy, crashPolicy) + times.String() + loss.String() + notes.String() + slower(all) + cannot + "\n" + conditions(all), nil
+}
+
+// slower has the profiles of the rows whose arm after takes more time in all rounds.
+func slower(all map[string]*measurement) string {
+	var text strings.Builder
+	for _, p := range programs {
+		m := all[p.name]
+		if m == nil || m.After.ByName == nil || ratios(m.After.Time, m.Before.Time)[0] <= 1 {
+			continue
+		}
+		if text.Len() == 0 {
+			text.WriteString("\n## Where it takes more\n\nThe system calls of a record, and their time, which strace makes longer:\n")
+		}
+		names := map[string]bool{}
+		longest := func(name string) float64 { return max(m.Before.ByName[name].Time, m.After.ByName[name].Time) }
+		for _, by := range []map[string]spent{m.Before.ByName, m.After.ByName} {
+			for name, x := range by {
+				if x.Calls >= 0.05 {
+					names[name] = true
+				}
+			}
+		}
+		fmt.Fprintf(&text, "\n| %s: call | before | time | after | time |\n|---|--:|--:|--:|--:|\n", m.Program)
+		for _, name := range slices.SortedFunc(maps.Keys(names), func(a, b string) int {
+			return cmp.Or(cmp.Compare(longest(b), longest(a)), strings.Compare(a, b))
+		}) {
+			fmt.Fprintf(&text, "| %s |", name)
+			for _, x := range []spent{m.Before.ByName[name], m.After.ByName[name]} {
+				if x.Calls == 0 {
+					text.WriteString(" – | – |")
+				} else {
+					fmt.Fprintf(&text, " %s | %s |", short(x.Calls), figure(x.Time))
+				}
+			}
+			text.WriteString("\n")
+		}
+	}
+	return text.String()
 }
 
 // conditions says when and beside what load the results were measured.

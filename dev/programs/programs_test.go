@@ -125,7 +125,7 @@ func TestLossIsTheWorst(t *testing.T) {
 }
 
 func TestCountsOfStrace(t *testing.T) {
-	calls, syncs := countsOf(`% time     seconds  usecs/call     calls    errors syscall
+	all := countsOf(`% time     seconds  usecs/call     calls    errors syscall
 ------ ----------- ----------- --------- --------- ----------------
  60.00    0.001000          10       100           write
  30.00    0.000500         100         5         1 fdatasync
@@ -133,8 +133,14 @@ func TestCountsOfStrace(t *testing.T) {
 ------ ----------- ----------- --------- --------- ----------------
 100.00    0.001500          14       105         1 total
 `)
-	if calls != 107 || syncs != 7 {
+	if calls, syncs := sums(all); calls != 107 || syncs != 7 {
 		t.Errorf("%v calls, %v syncs", calls, syncs)
+	}
+	if x := all["fdatasync"]; x != (spent{5, 500_000}) {
+		t.Errorf("fdatasync: %+v", x)
+	}
+	if calls, syncs := sums(nil); calls != -1 || syncs != -1 {
+		t.Errorf("without strace: %v calls, %v syncs", calls, syncs)
 	}
 }
 

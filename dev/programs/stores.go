@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,96 +14,12 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
-	"github.com/hashicorp/go-hclog"
-	"github.com/hashicorp/raft"
-	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 	"github.com/prometheus/prometheus/tsdb/wlog"
 	"github.com/prometheus/prometheus/util/compression"
 
 	"github.com/holdfast-go/holdfast"
-	forraft "github.com/holdfast-go/holdfast/adapters/raft"
 	"github.com/holdfast-go/holdfast/wal"
 )
-
-// A raftStore has the entries of hashicorp/raft, and its state.
-type raftStore interface {
-	raft.LogStore
-	raft.StableStore
-	io.Closer
-}
-
-func raftBefore(at place) (*use, error) {
-	store, err := raftboltdb.NewBoltStore(filepath.Join(at.dir, "raft.db"))
-	if err != nil {
-		return nil, err
-	}
-	return useRaft(store)
-}
-
-func raftAfter(at place) (*use, error) {
-	store, err := forraft.Open(filepath.Join(at.dir, "raft"), wal.Options{Policy: holdfast.Durable(), SegmentSize: at.segment})
-	if err != nil {
-		return nil, err
-	}
-	return useRaft(store)
-}
-
-// useRaft is a cluster of one, whose state machine does nothing.
-func useRaft(store raftStore) (*use, error) {
-	config := raft.DefaultConfig()
-	config.LocalID, config.Logger = "one", hclog.NewNullLogger()
-	config.HeartbeatTimeout, config.ElectionTimeout, config.LeaderLeaseTimeout = 50*time.Millisecond, 50*time.Millisecond, 50*time.Millisecond
-	address, transport := raft.NewInmemTransport("")
-	snapshots := raft.NewInmemSnapshotStore()
-	err := raft.BootstrapCluster(config, store, store, snapshots, transport, raft.Configuration{Servers: []raft.Server{{ID: "one", Address: address}}})
-	if err != nil && !errors.Is(err, raft.ErrCantBootstrap) {
-		return nil, err
-	}
-	node, err := raft.NewRaft(config, machine{}, store, store, snapshots, transport)
-	if err != nil {
-		return nil, err
-	}
-	for end := time.Now().Add(time.Minute); node.State() != raft.Leader; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			return nil, errors.New("raft has no leader after a minute")
-		}
-	}
-	return &use{
-		put:   func(n uint64) error { return node.Apply(fmt.Append(nil, "record ", n), 0).Error() },
-		close: func() error { return errors.Join(node.Shutdown().Error(), store.Close()) },
-	}, nil
-}
-
-// A machine is raft's state machine. There is nothing to do.
-type machine struct{}
-
-func (machine) Apply(*raft.Log) any                 { return nil }
-func (machine) Snapshot() (raft.FSMSnapshot, error) { return nil, errors.ErrUnsupported }
-func (machine) Restore(io.ReadCloser) error         { return nil }
-
-func keptByBolt(dir string) ([]string, error) {
-	path := filepath.Join(dir, "raft.db")
-	if info, err := os.Stat(path); err != nil || info.Size() == 0 {
-		return nil, ignored(err, fs.ErrNotExist)
-	}
-	store, err := raftboltdb.NewBoltStore(path)
-	if err != nil {
-		return nil, err
-	}
-	return entries(store)
-}
-
-func keptByRaft(dir string) ([]string, error) {
-	dir = filepath.Join(dir, "raft")
-	if _, err := os.Stat(dir); err != nil {
-		return nil, ignored(err, fs.ErrNotExist)
-	}
-	store, err := forraft.Open(dir, wal.Options{Policy: holdfast.Durable()})
-	if err != nil {
-		return nil, err
-	}
-	return entries(store)
-}
 
 // ignored is an error, or nil if it is one of a kind.
 func ignored(err, kind error) error {
@@ -112,23 +27,6 @@ func ignored(err, kind error) error {
 		return nil
 	}
 	return err
-}
-
-// entries reads a store's commands, and closes it. Two elections may have left the last of them twice.
-func entries(store raftStore) (all []string, err error) {
-	defer func() { err = errors.Join(err, store.Close()) }()
-	first, err := store.FirstIndex()
-	if err != nil || first == 0 {
-		return nil, err
-	}
-	last, err := store.LastIndex()
-	for i := first; i <= last && err == nil; i++ {
-		var e raft.Log
-		if err = store.GetLog(i, &e); err == nil && e.Type == raft.LogCommand {
-			all = append(all, string(e.Data))
-		}
-	}
-	return all, err
 }
 
 func pebbleBefore(at place) (*use, error) {

@@ -104,6 +104,9 @@ func (p program) crash(ctx context.Context, level crash.Level, dir string, withi
 	if p.mapped && level != crash.Kill {
 		return nil, fmt.Errorf("%w: it writes through mapped memory, which no supervisor sees", errNotJudged)
 	}
+	if p.costly && level == crash.Fault {
+		return nil, fmt.Errorf("%w: it would take minutes", errNotJudged)
+	}
 	if p.needs != "" {
 		if _, err := exec.LookPath(p.needs); err != nil {
 			return nil, fmt.Errorf("%w: %w", errNotJudged, err)

@@ -24,6 +24,7 @@ type program struct {
 	needs         string // a command that must be there
 	slow          bool   // it starts so slowly that it is crashed for five times as long
 	mapped        bool   // it writes through mapped memory
+	costly        bool   // a run takes seconds, and level fault needs dozens: it is left out
 	lost, may     []crash.Level
 	documented    string // what its own page says of this setting
 }
@@ -115,6 +116,8 @@ var programs = []program{
 		documented: "a commit is on the disk before it is reported"},
 	{name: "PostgreSQL", setting: "fsync=off", command: postgres("off"), read: readPostgres("off"), needs: "initdb", slow: true, lost: []crash.Level{crash.PowerCut},
 		documented: "a crash of the system may corrupt all data"},
+	{name: "restic", setting: "backup to a local repository", command: backups, read: readBackups, needs: "restic", slow: true, costly: true,
+		documented: "its local backend syncs each file, and its directory"},
 	{name: "git commit", setting: "default", command: commits(""), read: log, needs: "git", lost: []crash.Level{crash.PowerCut},
 		documented: "it risks losing recent work"},
 	{name: "git commit", setting: "core.fsync=all", command: commits("-c core.fsync=all"), read: log, needs: "git", lost: []crash.Level{crash.PowerCut},
@@ -204,6 +207,19 @@ while :; do n=$((n+1)); echo "insert into log values ($n) returning 'ack '||n;";
 func readPostgres(fsync string) string {
 	return postgresServer(fsync, `sql -c 'select n from log order by n' || exit; kill -INT $server; wait`)
 }
+
+// restic makes a repository, once, and goes on with a script; tags are the numbers of its snapshots. The names of the repository's directories
+// are durable before: restic leaves them to the file system.
+const restic = `export RESTIC_PASSWORD=p RESTIC_REPOSITORY=r HOME=/nonexistent
+if [ ! -s ready ]; then rm -rf r && restic init --no-cache -q && find r -type d -exec sync {} + && echo yes >ready && sync ready . || exit; fi
+tags() { restic snapshots --no-cache --no-lock --json | grep -o '"tags":\["[0-9]*"' | tr -dc '0-9\n' | sort -n; }
+`
+
+// backups makes a snapshot of a file a record.
+const backups = restic + `n=$(tags | tail -n 1); mkdir -p s; while :; do n=$((n+1)); echo $n >s/f; restic backup --no-cache -q --tag $n s || exit; echo ack $n; done`
+
+// readBackups prints the snapshots, if all of their files can be read.
+const readBackups = restic + `restic check --no-cache --no-lock -q --read-data >&2 && tags`
 
 // commits makes a commit a record. A lock that a killed git has left is removed, as its message says.
 func commits(flags string) string {

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -49,7 +50,7 @@ var recipes = []struct{ title, file, language string }{
 	{"The state of a daemon", "state.go", "go"},
 	{"Metrics for Prometheus' textfile collector", "textfile.go", "go"},
 	{"Crash tests for your own store", "store_test.go", "go"},
-	{"Crash tests in GitHub Actions", "testdata/crash.yml", "yaml"},
+	{"Crash tests and speed in GitHub Actions", "testdata/crash.yml", "yaml"},
 }
 
 const head = `# Recipes
@@ -326,6 +327,51 @@ func TestWorkflowUsesTheAction(t *testing.T) {
 	}
 	if ours != 1 {
 		t.Errorf("%d steps use the action", ours)
+	}
+}
+
+// TestActionComparesTwoBuilds runs the action's comparison with commands that only say how they are called.
+func TestActionComparesTwoBuilds(t *testing.T) {
+	var action struct {
+		Runs struct{ Steps []struct{ If, Run string } }
+	}
+	text, err := os.ReadFile("../../../action.yml")
+	if err == nil {
+		err = yaml.Unmarshal(text, &action)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	fake := func(name, script string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script), 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fake("holdfast", `echo "$0 $*"; exit 1`) // the new build is slower
+	fake("go", `case $1 in
+install) to=$GOBIN;;
+*) to=$5;;
+esac
+mkdir -p "$to" && cp "$(dirname "$0")/holdfast" "$to/" && echo "go $*"`)
+	ran := 0
+	for _, step := range action.Runs.Steps {
+		if !strings.Contains(step.If, "against") {
+			continue
+		}
+		ran++
+		cmd := exec.CommandContext(t.Context(), "bash", "-e", "-o", "pipefail", "-c", step.Run)
+		cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "RUNNER_TEMP="+dir, "GITHUB_ACTION_PATH=/action", "AGAINST=v0.1.0")
+		said, err := cmd.CombinedOutput()
+		want := fmt.Sprintf("go install github.com/holdfast-go/holdfast/cmd/holdfast@v0.1.0\ngo -C /action build -o %[1]s/new/ ./cmd/holdfast\n"+
+			"%[1]s/new/holdfast bench --against %[1]s/old/holdfast --dir %[1]s\n", dir)
+		if failed := (*exec.ExitError)(nil); string(said) != want || !errors.As(err, &failed) || failed.ExitCode() != 1 {
+			t.Errorf("%v, want exit code 1; it said\n%s\nwant\n%s", err, said, want)
+		}
+	}
+	if ran != 1 {
+		t.Errorf("%d steps of the action compare", ran)
 	}
 }
 
