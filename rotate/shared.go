@@ -138,6 +138,7 @@ func (f *File) lockLast(p place) (unlock func(), err error) {
 	l := &logFile{place: p, fd: -1}
 	unlock = func() {
 		if l.fd >= 0 {
+			l.unlock()         // also if the close fails
 			f.disk.Close(l.fd) // nothing was written to it
 		}
 	}

@@ -331,9 +331,10 @@ func (w *Workload) faultRun(ctx context.Context, cmd *exec.Cmd, dir string, kind
 			lost, crash = newLossy(dir), Power
 		}
 		at = func(c *syscallfault.Call) {
-			fails := in.apply(c)
 			if lost != nil {
-				lost.meet(c, fails)
+				lost.meet(c, *in)
+			} else {
+				in.apply(c)
 			}
 		}
 	}
@@ -385,10 +386,12 @@ func (v *Verdict) underCommand(ctx context.Context, c *Command, o Options, want 
 		return nil, nil, err
 	}
 	f, err := underFault(ctx, cmd, dir, kinds, in, func(call *syscallfault.Call) {
-		if in != nil {
-			if fails := in.apply(call); in.loses() {
-				lost.meet(call, fails)
-			}
+		switch {
+		case in == nil:
+		case in.loses():
+			lost.meet(call, *in)
+		default:
+			in.apply(call)
 		}
 	})
 	if err = errors.Join(err, lost.end()); err != nil {
@@ -498,9 +501,10 @@ func (x *proving) faulted(ctx context.Context, dir string, in *injection) (count
 	if in != nil {
 		kinds, when = in.kinds(), in.String()
 		at = func(c *syscallfault.Call) {
-			fails := in.apply(c)
 			if in.loses() {
-				lost.meet(c, fails)
+				lost.meet(c, *in)
+			} else {
+				in.apply(c)
 			}
 		}
 	}
@@ -602,8 +606,8 @@ func (f *faulted) judge(in *injection, dir string) *Violation {
 }
 
 // A lossy is a disk that loses for good what a failed sync was to make durable. Its files then have
-// the old bytes, or zeros, and its directories the old names. Linux says so once, and the next sync
-// succeeds. A lost name that is given again after that is a new one.
+// the old bytes, or zeros, and its directories the old names. Linux says so once, and of a file to each descriptor that was open, and
+// the next sync succeeds. A lost name that is given again after that is a new one.
 //
 // It sees each call before the call is made. Between two changes of a name by one thread there is a call that it
 // sees, and it looks at the names then: so its verdict follows from the sequence of the calls.
@@ -617,8 +621,9 @@ type lossy struct {
 	links, lostLinks map[string]string
 	// durable are files by the threads that are writing to them what is on the disk when the call returns.
 	durable map[int]*os.File
-	failed  bool     // a sync has failed
-	calls   []string // what it has seen, a call each
+	owed    map[string]identity // descriptors in /proc that have not reported the failed sync of their file yet
+	failed  bool                // a sync has failed
+	calls   []string            // what it has seen, a call each
 	err     error
 }
 
@@ -631,7 +636,7 @@ type identity struct {
 
 func newLossy(dir string) *lossy {
 	return &lossy{dir: dir, data: map[identity][]byte{}, names: map[string]identity{}, lost: map[string]identity{}, kept: map[string]bool{},
-		links: map[string]string{}, lostLinks: map[string]string{}, durable: map[int]*os.File{}}
+		links: map[string]string{}, lostLinks: map[string]string{}, durable: map[int]*os.File{}, owed: map[string]identity{}}
 }
 
 func identityOf(f *os.File) (identity, error) {
@@ -695,8 +700,9 @@ func (d *lossy) eachLink(do func(path, target string)) {
 	})
 }
 
-// meet sees a call before it is made, or fails.
-func (d *lossy) meet(c *syscallfault.Call, fails bool) {
+// meet sees a call before it is made, or fails by an injection.
+func (d *lossy) meet(c *syscallfault.Call, in injection) {
+	fails := in.apply(c)
 	maps.DeleteFunc(d.lost, func(path string, id identity) bool { // a name that is made again is a new one
 		is, there := at(path)
 		return !there || is != id
@@ -705,7 +711,11 @@ func (d *lossy) meet(c *syscallfault.Call, fails bool) {
 		_, there := at(path)
 		return there
 	})
-	d.tell(c, fails)
+	reports := !fails && d.reports(c)
+	if reports {
+		c.Fail(in.errno)
+	}
+	d.tell(c, fails, reports)
 	for thread, f := range d.durable { // its work, finished or so far
 		d.err = errors.Join(d.err, d.file(f, false))
 		if thread == c.Thread() {
@@ -726,15 +736,52 @@ func (d *lossy) meet(c *syscallfault.Call, fails bool) {
 }
 
 // tell keeps a call's words: some before the sync that fails, and those behind it.
-func (d *lossy) tell(c *syscallfault.Call, fails bool) {
+func (d *lossy) tell(c *syscallfault.Call, fails, reports bool) {
 	words := fmt.Sprintf("thread %d: %s %s", c.Thread(), c.Name, d.called(c.Path))
 	if c.Kind == syscallfault.Rename {
 		words = fmt.Sprintf("thread %d: %s %s to %s", c.Thread(), c.Name, d.called(c.Old()), d.called(c.Path))
 	}
-	if fails {
+	switch {
+	case fails:
 		words += ": fails"
+	case reports:
+		words += ": reports the failure"
 	}
 	d.say(words)
+}
+
+// owe notes the other descriptors of a file whose sync fails by one. Linux has each of them report that, once (errseq_t).
+func (d *lossy) owe(c *syscallfault.Call, id identity) {
+	links, _ := filepath.Glob("/proc/[0-9]*/fd/[0-9]*")
+	for _, link := range links {
+		if to, err := os.Readlink(link); err != nil || !strings.HasPrefix(to, d.dir) || d.isOf(c, link) {
+			continue
+		}
+		if x, err := statx(unix.AT_FDCWD, link, 0); err == nil && identityIn(x) == id {
+			d.owed[link] = id
+		}
+	}
+}
+
+// isOf reports whether a call is by a descriptor in /proc.
+func (d *lossy) isOf(c *syscallfault.Call, link string) bool {
+	process, _, _ := strings.Cut(strings.TrimPrefix(link, "/proc/"), "/")
+	return filepath.Base(link) == filepath.Base(c.Link()) && unix.Access(fmt.Sprintf("/proc/%s/task/%d", process, c.Thread()), unix.F_OK) == nil
+}
+
+// reports says whether a sync must report an earlier failure, by another descriptor.
+func (d *lossy) reports(c *syscallfault.Call) bool {
+	if c.Name != "fsync" && c.Name != "fdatasync" {
+		return false
+	}
+	for link, id := range d.owed {
+		if d.isOf(c, link) {
+			delete(d.owed, link)
+			x, err := statx(unix.AT_FDCWD, link, 0)
+			return err == nil && identityIn(x) == id // else another file has its number
+		}
+	}
+	return false
 }
 
 func (d *lossy) say(words string) {
@@ -813,6 +860,9 @@ func (d *lossy) sync(c *syscallfault.Call, fails bool) {
 	whole := c.Name == "syncfs" || c.Name == "sync"
 	if err == nil && !info.IsDir() && !whole {
 		d.err = errors.Join(d.err, d.file(f, fails))
+		if id, err := identityOf(f); fails && c.Name != "msync" && err == nil {
+			d.owe(c, id)
+		}
 		return
 	}
 	device := func(f *os.File) (n uint64) {

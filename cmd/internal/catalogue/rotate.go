@@ -103,7 +103,7 @@ func onLogs(r *crash.Run, open int, o rotate.Options) error {
 		streams[id] = s
 		group.Go(func() {
 			for errs[id] == nil && r.More(5*s.made) { // in memory each state unpacks all backups
-				if r.Disk() != nil && (s.rand.IntN(8) == 0 || s.made == 0 && s.rand.IntN(3) == 0) { // then a killed process's lines come to a backup
+				if s.rand.IntN(8) == 0 || s.made == 0 && s.rand.IntN(3) == 0 { // then a killed process's lines come to a backup
 					if errs[id] = f.Rotate(); errors.Is(errs[id], syscall.ENOSPC) {
 						errs[id] = nil // the log tries again by itself
 					}
