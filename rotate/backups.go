@@ -261,10 +261,28 @@ func (f *File) list(p place) ([]*backup, error) {
 	return all, nil
 }
 
-// keepBackup keeps a new file from the only durable name of the last backup: a process may have been killed behind the rename of
-// its rotation. If it can't make the backup's name durable, it gives the log's name back, which is the one on the disk. Since is
-// as in syncDir.
-func (f *File) keepBackup(p place, since int) error {
+// keepBackup makes the log's file where there is none, and keeps it from the only durable name of the last backup: a process may
+// have been killed behind the rename of its rotation. If it can't make the backup's name durable, it gives the log's name back, which
+// is the one on the disk. In a shared log it waits for another process's rotation first.
+func (f *File) keepBackup(p place, since int, create func() error) error {
+	if f.options.Shared {
+		unlock, err := f.lockLast(p)
+		defer unlock()
+		if err != nil {
+			return err
+		}
+		if _, absent := f.disk.Stat(p.dir, p.base); absent == nil {
+			return create() // which opens it
+		}
+	}
+	if err := f.nameBackup(p, since); err != nil {
+		return err
+	}
+	return create()
+}
+
+// nameBackup makes the last backup's name durable, or gives it the log's name back. Since is as in syncDir.
+func (f *File) nameBackup(p place, since int) error {
 	if f.options.Policy.Sync.Mode == holdfast.SyncNever {
 		return nil
 	}
@@ -275,7 +293,7 @@ func (f *File) keepBackup(p place, since int) error {
 	if err == nil && len(all) > 0 && all[0].plain != "" { // the disk has a compressed one by another name
 		err = f.renameBack(&logFile{place: p}, all[0].plain)
 	}
-	if errors.Is(err, fs.ErrExist) { // by another process of a shared log
+	if errors.Is(err, fs.ErrExist) { // by another program
 		return nil
 	}
 	return err
@@ -337,7 +355,7 @@ func (f *File) compress(p place, b *backup) (err error) {
 	closeTo := sync.OnceValue(func() error { return f.disk.Close(to.fd) })
 	defer closeTo()
 	if f.options.Shared {
-		if err := f.claimBackup(p, b, part, to.fd); err != nil {
+		if err := f.claimBackup(p, b, part, to.fd, from); err != nil {
 			return err
 		}
 	}

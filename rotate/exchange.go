@@ -3,6 +3,7 @@ package rotate
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"strings"
 	"time"
 
@@ -73,7 +74,7 @@ func (f *File) exchangeLocked(next func(*logFile) (*logFile, error)) error {
 	}
 	if err != nil {
 		if l.fd < 0 {
-			err = errors.Join(err, l.open(0, &l.like))
+			err = errors.Join(err, l.open(0, &l.like, os.O_CREATE))
 		}
 		to = l
 	} else if to != l {
@@ -144,6 +145,7 @@ func (f *File) renameLocked(old *logFile) (*logFile, error) {
 		defer old.unlock()
 		switch {
 		case old.isMoved():
+			old.unlock() // it may be the last backup: see lockLast
 			return f.reopenLocked(old)
 		case !old.followedAt().running.Before(f.attended):
 			return old, nil
@@ -167,6 +169,7 @@ func (f *File) renameLocked(old *logFile) (*logFile, error) {
 	}
 	if err := f.disk.Rename(old.dir, old.base, name); err != nil {
 		if errors.Is(err, fs.ErrNotExist) && old.isMoved() { // another program moved it just now
+			old.unlock()
 			return f.reopenLocked(old)
 		}
 		return nil, err
@@ -177,7 +180,7 @@ func (f *File) renameLocked(old *logFile) (*logFile, error) {
 		err = old.syncDir(since)
 	}
 	if err == nil {
-		l, err = openFile(f.disk, f.names, f.path, 0, &old.like, &f.options, f.keepBackup)
+		l, err = openFile(f.disk, f.names, f.path, 0, &old.like, &f.options, nil)
 	}
 	if err != nil {
 		// If this fails too, the path has no file: then the next try makes one.

@@ -173,8 +173,8 @@ func (p *place) syncDir(since int) error {
 type logFile struct {
 	place
 	options *Options
-	missing func(p place, since int) error // File.keepBackup
-	count   func(change func(*Stats))      // File.count
+	missing missing                   // File.keepBackup
+	count   func(change func(*Stats)) // File.count
 	slow    *slow.Watch[holdfast.SlowSync]
 
 	// In a shared log the next three change with syncing and mu held: see follow.
@@ -217,22 +217,27 @@ type logFile struct {
 // lookEvery bounds the time until a log in use notices that another program has moved it.
 const lookEvery = time.Second
 
+// A missing makes a file where the log's path has none. It calls create for that. Since is the count of failed syncs of the directory.
+type missing func(p place, since int, create func() error) error
+
 // openFile opens the log's file, or makes one that is like another. It
-// ends a torn line, and prepares the header of an empty file. Missing is called where there is no file
-// and this process has not just renamed it, with the count of failed syncs of the directory.
-func openFile(d disk, names *durable.NameSyncs, path string, perm uint32, like *access, o *Options, missing func(p place, since int) error) (*logFile, error) {
+// ends a torn line, and prepares the header of an empty file. Missing is called where there is no file;
+// it is nil where this process has just renamed it.
+func openFile(d disk, names *durable.NameSyncs, path string, perm uint32, like *access, o *Options, missing missing) (*logFile, error) {
 	p, err := findPlace(d, names, path, o)
 	if err != nil {
 		return nil, err
 	}
 	l := &logFile{place: p, fd: -1, since: names.Losses(p.key), options: o, missing: missing, count: func(func(*Stats)) {}, own: -1, dirUnsynced: true, looked: time.Now()}
 	l.inode.Store(new(keyed.Key))
-	// In a shared log another process may just have renamed the file there.
-	if _, absent := d.Stat(p.dir, p.base); missing != nil && (like == nil || o.Shared) && errors.Is(absent, fs.ErrNotExist) {
-		err = missing(p, l.since)
-	}
-	if err == nil {
-		err = l.open(perm, like)
+	create := func() error { return l.open(perm, like, os.O_CREATE) }
+	switch {
+	case missing == nil, like != nil && !o.Shared:
+		err = create()
+	default: // in a shared log another process may rename the file at any time
+		if err = l.open(perm, like, 0); errors.Is(err, fs.ErrNotExist) {
+			err = missing(p, l.since, create)
+		}
 	}
 	if err != nil {
 		return nil, errors.Join(err, l.discard())
@@ -261,9 +266,10 @@ func (l *logFile) prepare() (err error) {
 	return err
 }
 
-const openFlags = os.O_WRONLY | os.O_CREATE | os.O_APPEND | sys.NoFollow
+const openFlags = os.O_WRONLY | os.O_APPEND | sys.NoFollow
 
-func (l *logFile) open(perm uint32, like *access) error {
+// open opens the file, and with os.O_CREATE makes it if it is not there.
+func (l *logFile) open(perm uint32, like *access, create int) error {
 	openAs := func(flag int, perm uint32) error {
 		return sys.Uninterrupted(func() (err error) {
 			l.fd, err = l.disk.OpenFile(l.dir, l.base, flag, perm)
@@ -273,10 +279,13 @@ func (l *logFile) open(perm uint32, like *access) error {
 	if like != nil {
 		perm = like.private() // private until it has its owner
 	}
-	err := openAs(openFlags|os.O_EXCL, perm)
+	err := fs.ErrExist
+	if create != 0 {
+		err = openAs(openFlags|os.O_CREATE|os.O_EXCL, perm)
+	}
 	isNew := err == nil
 	if errors.Is(err, fs.ErrExist) {
-		err = openAs(openFlags, perm)
+		err = openAs(openFlags|create, perm)
 	}
 	if err != nil {
 		l.fd = -1

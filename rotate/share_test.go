@@ -3,6 +3,7 @@
 package rotate
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -360,5 +361,50 @@ func TestARotationThatAnotherProcessMadeIsNotMadeAgain(t *testing.T) {
 			t.Errorf("%d rotations more, and the files %q", n, logs(d.ProcessCrash()))
 		}
 		closeTwo(t, both)
+	})
+}
+
+// TestNobodyMakesAFileWhileARotationMayBeTakenBack: a process's sync of the directory fails in a rotation. Another one, which is
+// two files behind, writes just before the first gives the file its name back.
+func TestNobodyMakesAFileWhileARotationMayBeTakenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, l := newMemory(t), ledger{}
+		both := openTwo(t, [2]disk{d, d}, Options{Policy: holdfast.Durable(), OnError: func(*Error) {}})
+		l.put(t, both[0], 3)
+		if err := both[0].Rotate(); err != nil {
+			t.Fatal(err)
+		}
+		l.put(t, both[0], 3)
+		wrote := make(chan error)
+		d.Add(fault.DiskFault{Op: fault.DiskSync, Path: "/log", Times: 1, Err: syscall.EIO})
+		d.Watch(func(c fault.DiskCall) {
+			if c.Op != fault.DiskSync || c.End.IsZero() || !errors.Is(c.Err, syscall.EIO) {
+				return
+			}
+			d.Watch(nil)
+			go func() {
+				_, err := both[1].Write(record(1, 0))
+				wrote <- err
+			}()
+			synctest.Wait() // it has written, or waits
+		})
+		if err := both[0].Rotate(); !errors.Is(err, syscall.EIO) {
+			t.Errorf("Rotate = %v", err)
+		}
+		if err := <-wrote; err != nil {
+			t.Error(err)
+		}
+		l[1] = 1
+		for seed := range uint64(50) {
+			if err := l.holds(logs(d.PowerCut(rand.New(rand.NewPCG(seed, 0))))); err != nil {
+				t.Error(err)
+				break
+			}
+		}
+		l.put(t, both[0], 3)
+		closeTwo(t, both)
+		if err := l.holds(logs(d.ProcessCrash())); err != nil {
+			t.Error(err)
+		}
 	})
 }

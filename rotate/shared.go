@@ -19,7 +19,10 @@ import (
 // may compress or remove it. The kernel ends the lock of a process that dies. The next process finds
 // the line that it has torn, and ends it.
 //
-// No deadlock: a process that holds the lock of a file waits only for the lock of the file after it.
+// A rotation lasts from the rename until the new file exists, or the old one has its name back. Who finds no
+// file at the path waits for that: see lockLast.
+//
+// No deadlock: a process that holds the lock of a file waits for no other file's.
 
 // errFollow is the error of a write to a file that another process has rotated.
 var errFollow = errors.New("another process has rotated the log")
@@ -108,7 +111,7 @@ func (l *logFile) follow() error {
 	}
 	l.disk.Close(l.fd) // it was synced as the policy says
 	l.disk.Close(l.dir)
-	l.place, l.fd, l.like, l.since, l.dirUnsynced = to.place, to.fd, to.like, to.since, true
+	l.place, l.fd, l.like, l.since, l.dirUnsynced, l.had = to.place, to.fd, to.like, to.since, true, to.had
 	l.inode.Store(to.inode.Load())
 	l.grown += to.at - l.at
 	l.at, l.own = to.at, -1
@@ -126,6 +129,48 @@ func (l *logFile) followedAt() moment {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.followed
+}
+
+// lockLast locks the last backup until the function that it returns is called. The process whose rotation made it holds that lock
+// until the rotation is over, one way or the other, or the process has ended. Without a plain backup there is none to lock: a compressed
+// one is durable.
+func (f *File) lockLast(p place) (unlock func(), err error) {
+	l := &logFile{place: p, fd: -1}
+	unlock = func() {
+		if l.fd >= 0 {
+			l.unlock()         // also if the close fails
+			f.disk.Close(l.fd) // nothing was written to it
+		}
+	}
+	for last := uint64(0); ; {
+		all, err := f.list(p)
+		if err != nil || len(all) == 0 || all[0].plain == "" || l.fd >= 0 && all[0].inode == last {
+			return unlock, err
+		}
+		unlock()
+		l.fd = -1
+		fd, err := f.disk.OpenFile(p.dir, all[0].plain, openFlags, 0)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it has its name back, or was compressed
+		}
+		if err != nil {
+			return unlock, err
+		}
+		l.fd, last = fd, all[0].inode
+		if err := l.lock(); err != nil {
+			return unlock, err
+		}
+	}
+}
+
+// awaitRotation waits until no rotation has an open backup in work. Then the backup keeps its name.
+func (f *File) awaitRotation(p place, fd int) error {
+	l := &logFile{place: p, fd: fd}
+	if err := l.lock(); err != nil {
+		return err
+	}
+	l.unlock()
+	return nil
 }
 
 // renameBack gives the log's file its name back. Another process of a shared log may make a new file
@@ -161,13 +206,17 @@ func (f *File) removePart(p place, part sys.Name) error {
 	return f.disk.Remove(p.dir, part)
 }
 
-// claimBackup locks the open, new file of a compression, and looks whether the backup is still there.
-func (f *File) claimBackup(p place, b *backup, part sys.Name, fd int) error {
+// claimBackup locks the open, new file of a compression, and looks whether the backup is still there, when its rotation is
+// over.
+func (f *File) claimBackup(p place, b *backup, part sys.Name, fd, from int) error {
 	is, err := f.disk.StatFD(fd)
 	if err != nil {
 		return err
 	}
 	if err := f.claim(p, part, fd, is.Inode); err != nil {
+		return err
+	}
+	if err := f.awaitRotation(p, from); err != nil {
 		return err
 	}
 	if is, err := f.disk.Stat(p.dir, b.plain); err != nil || is.Inode != b.inode {

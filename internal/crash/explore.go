@@ -24,6 +24,8 @@ type Failure struct {
 	Read func(Tree) (*Survivors, error) `json:"-"`
 	by   func(Tree, int64) *Violation   // see explorer
 	Kill int                            `json:",omitempty"` // level kill: which run of a directory was killed; there is no log
+	// Calls are, at level fault where a sync fails, the calls before and behind it, and what the power cut took: the verdict follows from them.
+	Calls []string `json:",omitempty"`
 }
 
 // An explorer judges crash states of logs.

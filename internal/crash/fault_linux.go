@@ -150,6 +150,7 @@ type faulted struct {
 	exit   error
 	said   string // its output
 	hung   bool
+	calls  []string // see lossy
 }
 
 // underFault runs a program to its end, and at does what an injection is, if there is one. A sync that fails loses what it was to
@@ -257,6 +258,7 @@ func (v *Verdict) faultChain(ctx context.Context, w *Workload, o Options, seed u
 	defer func() { err = errors.Join(err, remove()) }()
 	targets := w.Targets(v.Policy)
 	before := NewSurvivors(len(targets))
+	var calls []string // of the first run
 	for number := range 2 {
 		cmd := o.Child(ctx, w.Name, v.Policy.String(), dir, strconv.FormatUint(seed, 10), strconv.Itoa(number))
 		kinds, now := []syscallfault.Kind(nil), in
@@ -283,7 +285,7 @@ func (v *Verdict) faultChain(ctx context.Context, w *Workload, o Options, seed u
 			if violation == nil {
 				violation = f.judge(in, dir)
 			}
-			counted = f.counts
+			counted, calls = f.counts, f.calls
 		} else {
 			if violation == nil && (f.exit != nil || f.hung) {
 				violation = &Violation{Rule: "again", Words: fmt.Sprintf("the second run, without a fault, failed: %v: %s", f.exit, f.said)}
@@ -302,7 +304,7 @@ func (v *Verdict) faultChain(ctx context.Context, w *Workload, o Options, seed u
 			if in != nil {
 				words = fmt.Sprintf("%v: %s", in, words)
 			}
-			v.Failure = &Failure{Violation: violation, State: State{Crash: crash}, Words: words, Kill: number + 1}
+			v.Failure = &Failure{Violation: violation, State: State{Crash: crash}, Words: words, Kill: number + 1, Calls: calls}
 			break
 		}
 	}
@@ -329,9 +331,10 @@ func (w *Workload) faultRun(ctx context.Context, cmd *exec.Cmd, dir string, kind
 			lost, crash = newLossy(dir), Power
 		}
 		at = func(c *syscallfault.Call) {
-			fails := in.apply(c)
 			if lost != nil {
-				lost.meet(c, fails)
+				lost.meet(c, *in)
+			} else {
+				in.apply(c)
 			}
 		}
 	}
@@ -340,6 +343,7 @@ func (w *Workload) faultRun(ctx context.Context, cmd *exec.Cmd, dir string, kind
 	err = errors.Join(err, shared.Close())
 	if err == nil && lost != nil {
 		err = lost.end()
+		f.calls = lost.calls
 	}
 	return f, notes, crash, err
 }
@@ -382,10 +386,12 @@ func (v *Verdict) underCommand(ctx context.Context, c *Command, o Options, want 
 		return nil, nil, err
 	}
 	f, err := underFault(ctx, cmd, dir, kinds, in, func(call *syscallfault.Call) {
-		if in != nil {
-			if fails := in.apply(call); in.loses() {
-				lost.meet(call, fails)
-			}
+		switch {
+		case in == nil:
+		case in.loses():
+			lost.meet(call, *in)
+		default:
+			in.apply(call)
 		}
 	})
 	if err = errors.Join(err, lost.end()); err != nil {
@@ -419,7 +425,7 @@ func (v *Verdict) underCommand(ctx context.Context, c *Command, o Options, want 
 	v.Tally.States++
 	if violation != nil {
 		v.Tally.Violations++
-		v.Failure = &Failure{Violation: violation, Words: fmt.Sprintf("%s: %s", when, violation.Words)}
+		v.Failure = &Failure{Violation: violation, Words: fmt.Sprintf("%s: %s", when, violation.Words), Calls: lost.calls}
 	}
 	return f.counts, found, nil
 }
@@ -495,12 +501,18 @@ func (x *proving) faulted(ctx context.Context, dir string, in *injection) (count
 	if in != nil {
 		kinds, when = in.kinds(), in.String()
 		at = func(c *syscallfault.Call) {
-			fails := in.apply(c)
 			if in.loses() {
-				lost.meet(c, fails)
+				lost.meet(c, *in)
+			} else {
+				in.apply(c)
 			}
 		}
 	}
+	defer func() {
+		if x.v.Failure != nil {
+			x.v.Failure.Calls = lost.calls
+		}
+	}()
 	out, err := sys.MemoryFile("holdfast-acks")
 	if err != nil {
 		return nil, err
@@ -561,7 +573,7 @@ func (x *proving) faulted(ctx context.Context, dir string, in *injection) (count
 // kinds are the calls that must be seen for an injection.
 func (in injection) kinds() []syscallfault.Kind {
 	if in.loses() {
-		return []syscallfault.Kind{syscallfault.Sync, syscallfault.Write}
+		return []syscallfault.Kind{syscallfault.Sync, syscallfault.Write, syscallfault.Rename, syscallfault.Link, syscallfault.Unlink}
 	}
 	return []syscallfault.Kind{in.kind}
 }
@@ -594,17 +606,24 @@ func (f *faulted) judge(in *injection, dir string) *Violation {
 }
 
 // A lossy is a disk that loses for good what a failed sync was to make durable. Its files then have
-// the old bytes, or zeros, and its directories the old names. Linux says so once, and the next sync
-// succeeds.
+// the old bytes, or zeros, and its directories the old names. Linux says so once, and of a file to each descriptor that was open, and
+// the next sync succeeds. A lost name that is given again after that is a new one.
+//
+// It sees each call before the call is made. Between two changes of a name by one thread there is a call that it
+// sees, and it looks at the names then: so its verdict follows from the sequence of the calls.
 type lossy struct {
 	dir   string
 	data  map[identity][]byte // the durable records
 	names map[string]identity
-	lost  map[string]identity // names that are not
+	lost  map[string]identity // names that are not, by a failed sync
+	kept  map[string]bool     // durable names that are gone, though a failed sync has lost that
 	// links are the targets of durable symbolic links, and lostLinks the targets of the others.
 	links, lostLinks map[string]string
 	// durable are files by the threads that are writing to them what is on the disk when the call returns.
 	durable map[int]*os.File
+	owed    map[string]identity // descriptors in /proc that have not reported the failed sync of their file yet
+	failed  bool                // a sync has failed
+	calls   []string            // what it has seen, a call each
 	err     error
 }
 
@@ -616,14 +635,26 @@ type identity struct {
 }
 
 func newLossy(dir string) *lossy {
-	return &lossy{dir: dir, data: map[identity][]byte{}, names: map[string]identity{}, lost: map[string]identity{},
-		links: map[string]string{}, lostLinks: map[string]string{}, durable: map[int]*os.File{}}
+	return &lossy{dir: dir, data: map[identity][]byte{}, names: map[string]identity{}, lost: map[string]identity{}, kept: map[string]bool{},
+		links: map[string]string{}, lostLinks: map[string]string{}, durable: map[int]*os.File{}, owed: map[string]identity{}}
 }
 
 func identityOf(f *os.File) (identity, error) {
-	var x unix.Statx_t
-	err := unix.Statx(int(f.Fd()), "", unix.AT_EMPTY_PATH, unix.STATX_INO|unix.STATX_BTIME, &x)
-	return identity{x.Ino, x.Btime.Sec, x.Btime.Nsec}, err
+	x, err := statx(int(f.Fd()), "", unix.AT_EMPTY_PATH)
+	return identityIn(x), err
+}
+
+func statx(at int, path string, flags int) (x unix.Statx_t, err error) {
+	err = unix.Statx(at, path, flags, unix.STATX_TYPE|unix.STATX_INO|unix.STATX_BTIME, &x)
+	return x, err
+}
+
+func identityIn(x unix.Statx_t) identity { return identity{x.Ino, x.Btime.Sec, x.Btime.Nsec} }
+
+// at is the file that a path leads to now.
+func at(path string) (identity, bool) {
+	x, err := statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW)
+	return identityIn(x), err == nil
 }
 
 // keep takes what is there for durable.
@@ -669,13 +700,22 @@ func (d *lossy) eachLink(do func(path, target string)) {
 	})
 }
 
-// meet sees a write or a sync before it is made, or fails.
-func (d *lossy) meet(c *syscallfault.Call, fails bool) {
+// meet sees a call before it is made, or fails by an injection.
+func (d *lossy) meet(c *syscallfault.Call, in injection) {
+	fails := in.apply(c)
 	maps.DeleteFunc(d.lost, func(path string, id identity) bool { // a name that is made again is a new one
-		var x unix.Statx_t
-		err := unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_INO|unix.STATX_BTIME, &x)
-		return err != nil || identity{x.Ino, x.Btime.Sec, x.Btime.Nsec} != id
+		is, there := at(path)
+		return !there || is != id
 	})
+	maps.DeleteFunc(d.kept, func(path string, _ bool) bool {
+		_, there := at(path)
+		return there
+	})
+	reports := !fails && d.reports(c)
+	if reports {
+		c.Fail(in.errno)
+	}
+	d.tell(c, fails, reports)
 	for thread, f := range d.durable { // its work, finished or so far
 		d.err = errors.Join(d.err, d.file(f, false))
 		if thread == c.Thread() {
@@ -683,15 +723,118 @@ func (d *lossy) meet(c *syscallfault.Call, fails bool) {
 			delete(d.durable, thread)
 		}
 	}
-	if c.Kind == syscallfault.Sync {
+	switch c.Kind {
+	case syscallfault.Sync:
 		d.sync(c, fails)
-		return
-	}
-	if _, flags, err := c.Descriptor(); err == nil && c.Durable(flags) {
-		if f, err := c.File(os.O_RDONLY); err == nil {
-			d.durable[c.Thread()] = f
+	case syscallfault.Write:
+		if _, flags, err := c.Descriptor(); err == nil && c.Durable(flags) {
+			if f, err := c.File(os.O_RDONLY); err == nil {
+				d.durable[c.Thread()] = f
+			}
 		}
 	}
+}
+
+// tell keeps a call's words: some before the sync that fails, and those behind it.
+func (d *lossy) tell(c *syscallfault.Call, fails, reports bool) {
+	words := fmt.Sprintf("thread %d: %s %s", c.Thread(), c.Name, d.called(c.Path))
+	if c.Kind == syscallfault.Rename {
+		words = fmt.Sprintf("thread %d: %s %s to %s", c.Thread(), c.Name, d.called(c.Old()), d.called(c.Path))
+	}
+	switch {
+	case fails:
+		words += ": fails"
+	case reports:
+		words += ": reports the failure"
+	}
+	d.say(words)
+}
+
+// owe notes the other descriptors of a file whose sync fails by one. Linux has each of them report that, once (errseq_t).
+func (d *lossy) owe(c *syscallfault.Call, id identity) {
+	links, _ := filepath.Glob("/proc/[0-9]*/fd/[0-9]*")
+	for _, link := range links {
+		if to, err := os.Readlink(link); err != nil || !strings.HasPrefix(to, d.dir) || d.isOf(c, link) {
+			continue
+		}
+		if x, err := statx(unix.AT_FDCWD, link, 0); err == nil && identityIn(x) == id {
+			d.owed[link] = id
+		}
+	}
+}
+
+// isOf reports whether a call is by a descriptor in /proc.
+func (d *lossy) isOf(c *syscallfault.Call, link string) bool {
+	process, _, _ := strings.Cut(strings.TrimPrefix(link, "/proc/"), "/")
+	return filepath.Base(link) == filepath.Base(c.Link()) && unix.Access(fmt.Sprintf("/proc/%s/task/%d", process, c.Thread()), unix.F_OK) == nil
+}
+
+// reports says whether a sync must report an earlier failure, by another descriptor.
+func (d *lossy) reports(c *syscallfault.Call) bool {
+	if c.Name != "fsync" && c.Name != "fdatasync" {
+		return false
+	}
+	for link, id := range d.owed {
+		if d.isOf(c, link) {
+			delete(d.owed, link)
+			x, err := statx(unix.AT_FDCWD, link, 0)
+			return err == nil && identityIn(x) == id // else another file has its number
+		}
+	}
+	return false
+}
+
+func (d *lossy) say(words string) {
+	const before, behind = 40, 400
+	switch {
+	case !d.failed && len(d.calls) == before:
+		d.calls = d.calls[1:]
+	case len(d.calls) == before+behind:
+		return
+	}
+	d.calls = append(d.calls, words)
+}
+
+// called is a path below the directory, and the number of the inode that it leads to now.
+func (d *lossy) called(path string) string {
+	short, err := filepath.Rel(d.dir, path)
+	if err != nil {
+		short = path
+	}
+	if is, there := at(path); there {
+		return fmt.Sprintf("%s (inode %d)", short, is.number)
+	}
+	return short
+}
+
+// scan returns the regular files of a directory, or of all below it, on a device. It looks again until two looks agree: a
+// file whose rename is under way may be at neither of its names.
+func (d *lossy) scan(dir string, deep bool, device uint64) (found map[string]identity, err error) {
+	const most = 20
+	for range most {
+		before := found
+		found = map[string]identity{}
+		err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+				return nil
+			case err != nil:
+				return err
+			case entry.IsDir() && path != dir && !deep:
+				return fs.SkipDir
+			case !entry.Type().IsRegular():
+				return nil
+			}
+			if x, err := statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW); err == nil && unix.Mkdev(x.Dev_major, x.Dev_minor) == device {
+				found[path] = identityIn(x)
+			}
+			return nil
+		})
+		if err != nil || before != nil && maps.Equal(found, before) {
+			break
+		}
+	}
+	return found, err
 }
 
 // sync sees a sync before it is made, or fails.
@@ -699,6 +842,7 @@ func (d *lossy) sync(c *syscallfault.Call, fails bool) {
 	if c.Name == "sync_file_range" {
 		return // it promises nothing
 	}
+	d.failed = d.failed || fails
 	open := func() (*os.File, error) { return c.File(os.O_RDONLY) }
 	if c.Name == "msync" || c.Name == "sync" {
 		open = func() (*os.File, error) { return os.Open(c.Path) }
@@ -716,33 +860,56 @@ func (d *lossy) sync(c *syscallfault.Call, fails bool) {
 	whole := c.Name == "syncfs" || c.Name == "sync"
 	if err == nil && !info.IsDir() && !whole {
 		d.err = errors.Join(d.err, d.file(f, fails))
+		if id, err := identityOf(f); fails && c.Name != "msync" && err == nil {
+			d.owe(c, id)
+		}
 		return
 	}
-	covers := func(path string) bool { return whole || filepath.Dir(path) == c.Path }
 	device := func(f *os.File) (n uint64) {
 		var s unix.Stat_t
 		d.err = errors.Join(d.err, unix.Fstat(int(f.Fd()), &s))
 		return s.Dev
 	}
 	synced := device(f)
-	d.err = errors.Join(d.err, err, d.each(func(path string, file *os.File, id identity) error {
-		if device(file) != synced {
-			return nil
-		}
-		if covers(path) {
-			if !fails {
-				if d.lost[path] != id {
-					d.names[path] = id
-				}
-			} else if d.names[path] != id {
-				d.lost[path] = id
+	d.err = errors.Join(d.err, err)
+	if whole {
+		d.syncNames(d.dir, true, synced, fails)
+		d.err = errors.Join(d.err, d.each(func(_ string, file *os.File, _ identity) error {
+			if device(file) != synced {
+				return nil
 			}
-		}
-		if whole {
 			return d.file(file, fails)
+		}))
+		return
+	}
+	d.syncNames(c.Path, false, synced, fails)
+}
+
+// syncNames brings the names of a directory to the disk, or of all below it on a device, or loses what has changed of
+// them since they were brought there.
+func (d *lossy) syncNames(dir string, deep bool, device uint64, fails bool) {
+	found, err := d.scan(dir, deep, device)
+	d.err = errors.Join(d.err, err)
+	covers := func(path string) bool { return deep || filepath.Dir(path) == dir }
+	for path, id := range found {
+		switch {
+		case !fails && d.lost[path] != id:
+			d.names[path] = id
+		case fails && d.names[path] != id:
+			d.lost[path] = id
+			d.say(fmt.Sprintf("  lost: the name %s", d.called(path)))
 		}
-		return nil
-	}))
+	}
+	maps.DeleteFunc(d.names, func(path string, id identity) bool {
+		if _, err := os.Lstat(path); !covers(path) || !errors.Is(err, fs.ErrNotExist) {
+			return false
+		}
+		if fails {
+			d.kept[path] = true
+			d.say(fmt.Sprintf("  lost: that %s (inode %d) is gone", d.called(path), id.number))
+		}
+		return !d.kept[path]
+	})
 	d.eachLink(func(path, target string) {
 		switch {
 		case !covers(path):
@@ -752,12 +919,10 @@ func (d *lossy) sync(c *syscallfault.Call, fails bool) {
 			d.lostLinks[path] = target
 		}
 	})
-	gone := func(path string) bool {
+	maps.DeleteFunc(d.links, func(path, _ string) bool {
 		_, err := os.Lstat(path)
 		return !fails && covers(path) && errors.Is(err, fs.ErrNotExist)
-	}
-	maps.DeleteFunc(d.names, func(path string, _ identity) bool { return gone(path) })
-	maps.DeleteFunc(d.links, func(path, _ string) bool { return gone(path) })
+	})
 }
 
 // file keeps what a file has, or takes back what it has not kept.
@@ -784,7 +949,8 @@ func (d *lossy) file(f *os.File, fails bool) error {
 	return errors.Join(err, out.Close())
 }
 
-// end restores the lost names to their earlier files.
+// end restores the lost names to their earlier files. Where a rename is lost, the file has its name from before again; a removal
+// alone is not undone.
 func (d *lossy) end() error {
 	for _, f := range d.durable {
 		d.err = errors.Join(d.err, f.Close())
@@ -799,20 +965,33 @@ func (d *lossy) end() error {
 			d.err = errors.Join(d.err, os.Symlink(before, path))
 		}
 	}
+	is := map[string][]byte{} // by their paths, what is on the disk; nil: nothing
 	for path, id := range d.lost {
-		f, err := os.Open(path)
-		if err != nil {
-			continue // it has been removed since
+		if now, there := at(path); !there || now != id {
+			continue // it has been removed since, or made again
 		}
-		now, err := identityOf(f)
-		d.err = errors.Join(d.err, err, f.Close())
-		if now != id {
+		is[path] = nil
+		if before, ok := d.names[path]; ok {
+			is[path] = append([]byte{}, d.data[before]...)
+		}
+		for earlier, file := range d.names {
+			if _, err := os.Lstat(earlier); file != id || IsTemporary(filepath.Base(earlier)) || !errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			data, err := os.ReadFile(path)
+			d.err = errors.Join(d.err, err)
+			is[earlier] = append([]byte{}, data...)
+		}
+	}
+	for path, data := range is {
+		if data == nil {
+			d.say(fmt.Sprintf("the power is cut: no %s", d.called(path)))
+			d.err = errors.Join(d.err, os.Remove(path))
 			continue
 		}
-		if before, ok := d.names[path]; ok {
-			d.err = errors.Join(d.err, os.WriteFile(path, d.data[before], 0o666))
-		} else {
-			d.err = errors.Join(d.err, os.Remove(path))
+		d.say(fmt.Sprintf("the power is cut: %s is an earlier file, of %d bytes", d.called(path), len(data)))
+		if err := os.WriteFile(path, data, 0o666); !errors.Is(err, fs.ErrNotExist) { // else its directory is gone
+			d.err = errors.Join(d.err, err)
 		}
 	}
 	return d.err

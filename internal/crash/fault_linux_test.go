@@ -150,9 +150,8 @@ func TestLossyDiskKeepsWhatWasSynced(t *testing.T) {
 		cmd := exec.CommandContext(t.Context(), "sh", "-c", script)
 		cmd.Dir = dir
 		d := newLossy(dir)
-		f, err := underFault(t.Context(), cmd, dir, []syscallfault.Kind{syscallfault.Sync}, nil, func(c *syscallfault.Call) {
-			d.sync(c, injection{kind: c.Kind, errno: syscall.EIO, nth: fails}.apply(c))
-		})
+		in := injection{kind: syscallfault.Sync, errno: syscall.EIO, nth: fails}
+		f, err := underFault(t.Context(), cmd, dir, in.kinds(), nil, func(c *syscallfault.Call) { d.meet(c, in) })
 		if err = errors.Join(err, d.end()); err != nil || f.hung {
 			t.Fatal(err, f)
 		}
@@ -170,6 +169,18 @@ func TestLossyDiskKeepsWhatWasSynced(t *testing.T) {
 	check(script, 6, map[string]string{"f": "one\ntwo\n"})
 	check("echo one >f; sync f; echo two >>f; sync f; sync f", 2, map[string]string{"f": "one\n\x00\x00\x00\x00"})
 	check("echo one >f; sync f; sync .; sync .", 2, map[string]string{"f": ""})
+	// Perl syncs by two descriptors, and stops at a failure: the second one reports the first one's.
+	const perl = "perl -MIO::Handle -e 'open($a, q(>>), q(f)); open($b, q(>>), q(f)); syswrite($a, qq(one\\n)); $a->sync; $b->sync and open($c, q(>), q(g))'"
+	if _, err := exec.LookPath("perl"); err == nil {
+		check(perl, 1, map[string]string{"f": "\x00\x00\x00\x00", "g": ""})
+	}
+	const renamed = "echo one >f; sync f; sync .; mv f g; sync .; "
+	check(renamed, 3, map[string]string{"f": "one\n", "g": ""})
+	check(renamed+"sync .", 3, map[string]string{"f": "one\n", "g": ""})
+	check(renamed+"mv g f", 3, map[string]string{"f": "one\n", "g": ""})
+	check(renamed+"mv g f; mv f g; sync .", 3, map[string]string{"f": "", "g": "one\n"}) // the name was made anew
+	check(renamed+"mv g f; sync .", 4, map[string]string{"f": "", "g": "one\n"})
+	check(renamed+"sync .; echo new >f; sync f; sync .", 3, map[string]string{"f": "new\n", "g": ""}) // in place of its only durable name
 }
 
 // TestWaitInTheKernelIsNoHang has a parent that waits for its child in vfork(2), where it is as deaf as one that

@@ -334,9 +334,6 @@ func (w *Workload) shows(level Level) bool {
 	if w.Processes > 1 {
 		return level == Kill
 	}
-	if level == Fault && w.Outlived {
-		return false // what one process's failed sync takes of another's is not told apart
-	}
 	if level == Hostile || w.Attacked {
 		return level == Hostile && (w.Attacked || w.Control == "" && w.Dirs == nil && !w.Reopens && w.replaces()) // one directory is exchanged
 	}

@@ -32,7 +32,7 @@ type Workload struct {
 	// for level hostile: what it has written in one directory it looks for in another.
 	Attacked, InMemory, Reopens bool
 	// Outlived says that newer records may outlive ones that a killed process left and nobody had acknowledged, so that no power cut
-	// behind a kill is judged, at level memory, and level fault is not for it.
+	// behind a kill is judged, at level memory.
 	Outlived bool
 	// Mounted are paths at which files of another file system are mounted, at level memory. They are there from the start.
 	Mounted []string

@@ -38,6 +38,7 @@ var workloads = sync.OnceValue(func() []*crash.Workload {
 			rotated(),
 			closedLog(),
 			sharedLog(),
+			processLog(),
 			walLog(),
 			whole("whole-create", files.Create, false),
 			whole("whole-create-dirs", files.Create, true),

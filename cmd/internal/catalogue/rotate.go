@@ -39,10 +39,20 @@ func sharedLog() *crash.Workload {
 		}}
 }
 
+// processLog has the log open in several processes, which are killed together, and begun again.
+func processLog() *crash.Workload {
+	const count = 3
+	return &crash.Workload{Name: "rotate-processes", About: "rotate-shared in 3 processes, three goroutines each", Processes: count,
+		Policies: []holdfast.Policy{holdfast.Unbuffered(), holdfast.Durable()},
+		Targets:  logTargets(count * logWriters), Run: func(r *crash.Run) error {
+			return onLogs(r, 1, rotate.Options{Policy: r.Policy, MaxSize: rotatedSize, Compress: true, Shared: true, Header: []byte("# of each file\n")})
+		}}
+}
+
 const (
 	rotatedLog  = "app.log"
 	rotatedSize = 700 // more than a sector, or none is torn
-	logWriters  = 3
+	logWriters  = 3   // of a process
 )
 
 func logTargets(writers int) func(p holdfast.Policy) []crash.Target {
@@ -58,6 +68,13 @@ func logTargets(writers int) func(p holdfast.Policy) []crash.Target {
 // openRotated opens the log, and says how many records of each writer are there.
 func openRotated(r *crash.Run, o rotate.Options) (f *rotate.File, before func(id uint32) uint64, err error) {
 	there, err := r.Files("")
+	for settled := r.Disk() != nil; err == nil && !settled; { // another process may rotate meanwhile: then there are other names
+		read := there
+		there, err = r.Files("")
+		if settled = maps.EqualFunc(read, there, func(_, _ []byte) bool { return true }); settled {
+			there = read
+		}
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -99,11 +116,12 @@ func onLogs(r *crash.Run, open int, o rotate.Options) error {
 	}
 	var group sync.WaitGroup
 	for id := range logWriters {
-		f, s := logs[id%open], newStream(r, uint32(id), before(uint32(id)))
+		n := uint32(r.Process*logWriters + id)
+		f, s := logs[id%open], newStream(r, n, before(n))
 		streams[id] = s
 		group.Go(func() {
 			for errs[id] == nil && r.More(5*s.made) { // in memory each state unpacks all backups
-				if r.Disk() != nil && (s.rand.IntN(8) == 0 || s.made == 0 && s.rand.IntN(3) == 0) { // then a killed process's lines come to a backup
+				if s.rand.IntN(8) == 0 || s.made == 0 && s.rand.IntN(3) == 0 { // then a killed process's lines come to a backup
 					if errs[id] = f.Rotate(); errors.Is(errs[id], syscall.ENOSPC) {
 						errs[id] = nil // the log tries again by itself
 					}

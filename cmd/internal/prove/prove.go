@@ -640,6 +640,14 @@ func (p *proof) report(stdout io.Writer, verdicts []*crash.Verdict) error {
 			// It is copied, so it is one line.
 			fmt.Fprintf(stdout, "  holdfast prove --replay %s:%d%s\n", cli.OneLine(p.output), i+1, more)
 		}
+		switch calls := v.Failure.Calls; {
+		case p.All:
+			for _, c := range calls {
+				say("  %s\n", cli.OneLine(c))
+			}
+		case len(calls) > 0:
+			say("  the %d calls before and behind the failure: --all, or -o FILE\n", len(calls))
+		}
 		kept = kept || v.Failure.Log != nil
 	}
 	say("\nseed %d", p.Seed)
