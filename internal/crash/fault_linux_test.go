@@ -170,7 +170,7 @@ func TestLossyDiskKeepsWhatWasSynced(t *testing.T) {
 	check("echo one >f; sync f; echo two >>f; sync f; sync f", 2, map[string]string{"f": "one\n\x00\x00\x00\x00"})
 	check("echo one >f; sync f; sync .; sync .", 2, map[string]string{"f": ""})
 	// Perl syncs by two descriptors, and stops at a failure: the second one reports the first one's.
-	const perl = "perl -MIO::Handle -e 'open($a, q(>>), q(f)); open($b, q(>>), q(f)); syswrite($a, qq(one\\n)); $a->sync; $b->sync and open($c, q(>), q(g))'"
+	const perl = "perl -MIO::Handle -e 'open($a, q(>>), q(f)); open($b, q(>>), q(f)); syswrite($a, qq(one\\n)); $a->sync; $b->sync and open($c, q(>), q(g)) and print $c q(x)'"
 	if _, err := exec.LookPath("perl"); err == nil {
 		check(perl, 1, map[string]string{"f": "\x00\x00\x00\x00", "g": ""})
 	}
