@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -406,5 +407,35 @@ func TestNobodyMakesAFileWhileARotationMayBeTakenBack(t *testing.T) {
 		if err := l.holds(logs(d.ProcessCrash())); err != nil {
 			t.Error(err)
 		}
+	})
+}
+
+// A deniedBackups refuses to open backups for writing.
+type deniedBackups struct{ *memory }
+
+func (d deniedBackups) OpenFile(dir int, name sys.Name, flag int, perm uint32) (int, error) {
+	if flag&os.O_WRONLY != 0 && name.String() != "app.log" {
+		return -1, syscall.EACCES
+	}
+	return d.memory.OpenFile(dir, name, flag, perm)
+}
+
+func TestASharedLogGoesOnBesideABackupThatMayOnlyBeRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, l := newMemory(t), ledger{}
+		both := openTwo(t, [2]disk{deniedBackups{d}, deniedBackups{d}}, Options{Policy: holdfast.Durable(), OnError: func(*Error) {}})
+		l.put(t, both[0], 3)
+		if err := both[0].Rotate(); err != nil {
+			t.Fatal(err)
+		}
+		l.put(t, both[0], 3)
+		if err := d.Move("/log/app.log", "/log/away"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * lookEvery)
+		if _, err := both[1].Write(record(1, 0)); err != nil {
+			t.Error(err)
+		}
+		closeTwo(t, both)
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"slices"
 	"time"
 
@@ -150,6 +151,9 @@ func (f *File) lockLast(p place) (unlock func(), err error) {
 		unlock()
 		l.fd = -1
 		fd, err := f.disk.OpenFile(p.dir, all[0].plain, openFlags, 0)
+		if errors.Is(err, fs.ErrPermission) { // somebody took the write permission from a finished backup
+			fd, err = f.disk.OpenFile(p.dir, all[0].plain, os.O_RDONLY|sys.NoFollow, 0)
+		}
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // it has its name back, or was compressed
 		}
