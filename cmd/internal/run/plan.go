@@ -126,7 +126,7 @@ func planText(cells int, plan result.Plan, seed uint64) string {
 		rounds = "one round"
 	}
 	if plan.Words {
-		rounds = fmt.Sprintf("about %d rounds, until every word is decided or the time is up", plan.Rounds)
+		rounds = fmt.Sprintf("about %d rounds, until each time is known to ±%.3g %% and each comparison is decided, or the time is up", plan.Rounds, plan.Width*100)
 	} else if plan.Width > 0 {
 		rounds = fmt.Sprintf("about %d rounds, until every ratio is known to ±%.3g %% or the time is up", plan.Rounds, plan.Width*100)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -240,7 +241,8 @@ func allCounted(run result.Run) bool {
 func (s *Session) execute(ctx context.Context, m trial.Matrix) error {
 	plan := s.Run.Header.Plan
 	if plan.Width > 0 {
-		m.Settled = func() bool { _, ok := settled(s.Run); return ok || s.enough() }
+		m.Settled = func() bool { return s.settled() || s.enough() }
+		m.Resting = func(cell string, round int) bool { return s.Run.Resting(cell, round) }
 	} else if s.Enough != nil {
 		m.Settled, m.MostRounds = s.enough, m.Rounds
 	}
@@ -256,8 +258,11 @@ func (s *Session) execute(ctx context.Context, m trial.Matrix) error {
 	}
 	s.show.Clear()
 	e := result.End{State: result.Complete, Rounds: s.Run.Rounds(), Elapsed: time.Since(s.clock.begun), ClockJump: s.clock.jump}
-	if plan.Width > 0 {
-		e.Width, _ = settled(s.Run)
+	needs := 0
+	if plan.Words {
+		e.Width, needs = s.widest()
+	} else if plan.Width > 0 {
+		e.Width, _ = figure.Settled(s.Run, plan.Width)
 	}
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -267,7 +272,7 @@ func (s *Session) execute(ctx context.Context, m trial.Matrix) error {
 	case stop == trial.AtLimit:
 		e.State = result.OutOfTime
 	}
-	if text := endText(e, plan); e.State == result.Complete && s.enough() {
+	if text := endText(e, plan, needs); e.State == result.Complete && s.enough() {
 		s.Say("ended after %d rounds: the question is decided", e.Rounds)
 	} else {
 		s.Say("%s", text)
@@ -282,20 +287,44 @@ func (s *Session) execute(ctx context.Context, m trial.Matrix) error {
 	return err
 }
 
-// settled is the stop rule of a run with a width.
-func settled(run result.Run) (widest float64, ok bool) {
-	plan := run.Header.Plan
-	if plan.Words {
-		return figure.Decided(run, plan.Width)
+// settled is the stop rule of a run with a width. Where words end the run, cells of which enough is known rest from now on.
+func (s *Session) settled() bool {
+	plan := s.Run.Header.Plan
+	if !plan.Words {
+		_, ok := figure.Settled(s.Run, plan.Width)
+		return ok
 	}
-	return figure.Settled(run, plan.Width)
+	needs, ok := figure.Needs(s.Run, plan.Width)
+	if !ok || len(needs) == 0 {
+		return ok
+	}
+	if cells := figure.AtRest(s.Run, needs); len(cells) > 0 {
+		rest := result.Rest{Round: s.Run.LastRound(), Cells: cells}
+		if s.file == nil || s.file.Rest(rest) == nil { // what the file does not say would make its later rounds incomplete
+			s.Run.Rests = append(s.Run.Rests, rest)
+		}
+	}
+	return false
+}
+
+// widest returns the number of cells of which a run that words end does not know enough, and the largest half-width among them, or
+// 0 if it is not known.
+func (s *Session) widest() (width float64, needs int) {
+	all, _ := figure.Needs(s.Run, s.Run.Header.Plan.Width)
+	for _, n := range all {
+		width = max(width, n.Width)
+	}
+	if !(width > 0) { // NaN too
+		width = 0
+	}
+	return width, len(all)
 }
 
 // enough reports whether the run may end because its question is decided.
 func (s *Session) enough() bool { return s.Enough != nil && s.Enough(s.Run) }
 
-// endText says why a run ended where it did.
-func endText(e result.End, plan result.Plan) string {
+// endText says why a run ended where it did. Needs is the number of cells of which a run that words end does not know enough.
+func endText(e result.End, plan result.Plan, needs int) string {
 	done := fmt.Sprintf("ended after %d rounds", e.Rounds)
 	if e.Rounds == 1 {
 		done = "ended after 1 round"
@@ -307,12 +336,21 @@ func endText(e result.End, plan result.Plan) string {
 			width = "; the least certain ratio is not known to a factor of two"
 		}
 	}
+	if needs > 0 {
+		width = fmt.Sprintf("; %s still uncertain by more than ±%.3g %%", cli.CountText(int64(needs), "figure"), plan.Width*100)
+		switch {
+		case e.Width > 1:
+			width += ", the worst by more than a factor of two"
+		case e.Width > 0:
+			width += fmt.Sprintf(", the worst by ±%.0f %%", math.Ceil(e.Width*100))
+		}
+	}
 	switch {
 	case e.State == result.OutOfTime:
 		return done + ": time ran out" + width
-	case e.State == result.Complete && plan.Words:
-		return done + fmt.Sprintf(": the word for every ratio is decided, or it is known to ±%.3g %%", plan.Width*100)
-	case e.State == result.Complete && plan.Width > 0:
+	case e.State == result.Complete && plan.Words && needs == 0:
+		return done + fmt.Sprintf(": each time is known to ±%.3g %%, and each comparison is decided", plan.Width*100)
+	case e.State == result.Complete && plan.Width > 0 && !plan.Words:
 		return done + fmt.Sprintf(": every ratio is known to ±%.3g %% or better", plan.Width*100)
 	case e.State == result.Complete:
 		return done + ": all planned rounds" + width

@@ -38,6 +38,11 @@ type Contrast struct {
 	Moved    Number        `json:"moved"`
 	Controls []ControlMove `json:"controls,omitempty"`
 
+	// Layout is the part by which two builds may differ because the linker put the code elsewhere: a cell whose Writes
+	// do not wait for the disk has a word only beyond it. It is 0 except for alternate rounds: controls have the same
+	// layout as the cells beside them.
+	Layout Number `json:"layout,omitempty"`
+
 	// Disturbed is the reason why there is no verdict, or empty: other programs used more of the CPUs during
 	// one run than during the other.
 	Disturbed string `json:"no_verdict_because,omitempty"`
@@ -144,6 +149,9 @@ func Compare(a, b Side, alternately bool, threshold float64) (Contrast, error) {
 		c.Between = Alternately
 	case same:
 		c.Between = OneRun
+	}
+	if c.Between == Alternately {
+		c.Layout = stat.Layout
 	}
 	c.Unpaired = c.whyUnpaired()
 	c.Disturbed = c.whyDisturbed()
@@ -333,10 +341,16 @@ func (c *Contrast) doubts(before, after [][]float64) []stat.Movement {
 		doubts = make([]stat.Movement, len(c.Cells))
 	}
 	for i, change := range c.Cells {
-		doubts[i] = doubts[i].Less(change.down, change.up)
+		if doubts[i] = doubts[i].Less(change.down, change.up); c.InLayout(change) {
+			doubts[i] = doubts[i].Built()
+		}
 	}
 	return doubts
 }
+
+// InLayout reports whether the layout of the code may be all that differs between the two sides of a cell. A sync takes a thousand
+// times as long as what a layout changes.
+func (c Contrast) InLayout(change Change) bool { return c.Layout > 0 && !change.Cell.Policy.Sync.Waits() }
 
 // movements returns for each cell how far the machine may have moved. Cells without controls use the
 // cells of the same load and kind, if there are enough. It is nil unless the two were run apart.

@@ -308,6 +308,18 @@ func TestMovementBetweenRuns(t *testing.T) {
 	if c := contrast(t, a, b, true); !c.Regressed() || c.Between != figure.Alternately || c.Moved != 0 {
 		t.Errorf("alternately: %+v", c.Cells[1])
 	}
+	// Four percent in every round may be where the linker put the code, but not of a sync.
+	for policy, want := range map[string]bool{"buffer=64KiB": false, "sync=group": true} {
+		x, y := twinned(12, 0), twinned(12, 4)
+		for _, run := range []*result.Run{&x, &y} {
+			for i := range run.Header.Cells {
+				run.Header.Cells[i].Policy = under(t, "", policy).Policy
+			}
+		}
+		if cost := contrast(t, x, y, true).Cells[1].Cost; (cost.Verdict == stat.Slower) != want || !(cost.Low > 1.03) {
+			t.Errorf("%s, 4 %% in every round: %+v", policy, cost)
+		}
+	}
 	if c := compared(t, a, b); c.Regressed() || c.Between != figure.Apart || !(c.Moved > 0.05) {
 		t.Errorf("apart: moved %v, %+v", c.Moved, c.Cells[1])
 	}

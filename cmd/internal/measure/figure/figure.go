@@ -123,6 +123,18 @@ func (l Load) Costs(trials []*result.Trial) []float64 {
 // Of computes the figures of a run. It returns ErrNoRound, or an error if the latencies
 // are damaged.
 func Of(run result.Run) (Figures, error) {
+	f, err := compareAll(run, false)
+	if err != nil {
+		return f, err
+	}
+	f.Controls = controlsOf(run)
+	f.Warnings = f.warn()
+	return f, nil
+}
+
+// compareAll computes all figures but the controls and the warnings, or with costsOnly no latencies and no harness either: the
+// comparisons take neither.
+func compareAll(run result.Run, costsOnly bool) (Figures, error) {
 	f := Figures{Run: run, run: index(run), Rounds: run.Rounds(), Noise: Noise{Floor: absent}}
 	f.groups, f.clocks, f.floors = map[Load]int{}, map[string]time.Duration{}, map[kind]Number{}
 	if f.Rounds == 0 {
@@ -132,13 +144,18 @@ func Of(run result.Run) (Figures, error) {
 	var all sync.WaitGroup
 	for i, c := range run.Header.Cells {
 		if !c.Empty && c.Twin == "" && !c.StandIn {
-			all.Go(func() { rows[i], errs[i] = newRow(f.run, c, f.Rounded(c.Name)) })
+			all.Go(func() {
+				rows[i] = newRow(f.run, c, f.Rounded(c.Name))
+				if !costsOnly {
+					errs[i] = rows[i].addLatencies(f.Rounded(c.Name))
+				}
+			})
 		}
 	}
 	all.Wait()
 	for _, empty := range []bool{true, false} { // empty cells first: all others use their clock
 		for i, c := range run.Header.Cells {
-			if c.Empty != empty {
+			if c.Empty != empty || empty && costsOnly {
 				continue
 			}
 			if err := errors.Join(errs[i], f.addCell(c, f.Rounded(c.Name), rows[i])); err != nil {
@@ -156,8 +173,6 @@ func Of(run result.Run) (Figures, error) {
 			f.compareGroup(g)
 		}
 	}
-	f.Controls = controlsOf(run)
-	f.Warnings = f.warn()
 	return f, nil
 }
 
@@ -275,7 +290,8 @@ func (f Figures) compareGroup(g Group) {
 	for i := range g.Rows {
 		if r := &g.Rows[i]; !r.Period.Judged() {
 			r.Cost = withHarness(harness, func(more float64) stat.Comparison { // without a floor there is no verdict
-				return stat.Compare(less(fastest.Costs, more), less(r.Costs, more), math.NaN(), stat.Band)
+				n := min(len(fastest.Costs), len(r.Costs)) // one of the two may have rested
+				return stat.Compare(less(fastest.Costs[:n], more), less(r.Costs[:n], more), math.NaN(), stat.Band)
 			})
 		}
 	}

@@ -149,7 +149,8 @@ type Latency struct {
 	Rounds map[string]Summary `json:"of_rounds,omitempty"`
 }
 
-func newRow(run indexed, c result.Cell, trials []*result.Trial) (r Row, err error) {
+// newRow computes all figures but the latencies.
+func newRow(run indexed, c result.Cell, trials []*result.Trial) (r Row) {
 	served := func(t *result.Trial) float64 {
 		if t.Write <= 0 { // the trial does not report the time of its Writes
 			return math.NaN()
@@ -198,18 +199,23 @@ func newRow(run indexed, c result.Cell, trials []*result.Trial) (r Row, err erro
 	if c.Steady {
 		r.Steadiness = newSteadiness(trials)
 	}
+	return r
+}
+
+// addLatencies adds the latencies of the trials.
+func (r *Row) addLatencies(trials []*result.Trial) (err error) {
 	r.Latency, r.Quantiles, err = merge(trials, func(t *result.Trial) *result.Latency { return &t.Latency })
-	if err != nil || !LoadOf(c).Open() {
-		return r, err
+	if err != nil || !LoadOf(r.Cell).Open() {
+		return err
 	}
 	if r.Replayed = trials[0].Replayed != nil; r.Replayed {
 		if _, r.Quantiles, err = merge(trials, func(t *result.Trial) *result.Latency { return t.Replayed }); err != nil {
-			return r, err
+			return err
 		}
 	}
 	service, _, err := merge(trials, func(t *result.Trial) *result.Latency { return t.Service })
 	r.Service = &service
-	return r, err
+	return err
 }
 
 // medianValues returns the median of each value that the trials report.

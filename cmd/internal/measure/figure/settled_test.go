@@ -63,9 +63,9 @@ func TestSettledLooksAtWhatIsShown(t *testing.T) {
 	}
 }
 
-// TestDecidedEndsWhereTheAnswerIsPlain: by scripted times. A factor of three in ten wild rounds is decided, ten percent in wild ones
-// is not, and equal ones are if they are known well enough.
-func TestDecidedEndsWhereTheAnswerIsPlain(t *testing.T) {
+// TestNothingIsNeededWhereTheAnswerIsPlain: by scripted times. A factor of three in ten wild rounds is decided, ten percent in wild ones
+// is not, and equal ones are if they are known well enough. The time of each cell has to be known too.
+func TestNothingIsNeededWhereTheAnswerIsPlain(t *testing.T) {
 	wild := []int{1000, 1400, 1100, 1500, 1050, 1350, 1200, 1450, 1150, 1300, 1250, 1400}
 	times := func(of []int, percent int) (all []int) {
 		for _, ms := range of {
@@ -91,8 +91,8 @@ func TestDecidedEndsWhereTheAnswerIsPlain(t *testing.T) {
 	}
 	check := func(what string, run result.Run, want bool) {
 		t.Helper()
-		if widest, ok := figure.Decided(run, 0.10); ok != want {
-			t.Errorf("%s: decided is %v, the widest that is not ±%v", what, ok, widest)
+		if needs, ok := figure.Needs(run, 0.15); (ok && len(needs) == 0) != want {
+			t.Errorf("%s: needed are %+v, %v", what, needs, ok)
 		}
 	}
 	check("three times, ten rounds", run(10, wild, times(mirrored, 300)), true)

@@ -60,7 +60,11 @@ func (f Figures) warnOfRounds() (found []Warning) {
 		if end.Width > 1 {
 			known = "not known to a factor of two"
 		}
-		found = append(found, newWarning("not-settled", fmt.Sprintf("the widest ratio is %s, and ±%.1f %% was wanted", known, want*100), "give the run more time, or ask for less"))
+		what := "the least certain ratio"
+		if f.Run.Header.Plan.Words {
+			what = "the least certain figure"
+		}
+		found = append(found, newWarning("not-settled", fmt.Sprintf("%s is %s, not to ±%.3g %%", what, known, want*100), "give the run more time, or ask for less"))
 	}
 	return found
 }

@@ -107,7 +107,7 @@ func (s sheet) briefHead(l figure.Load) string {
 	if l.Cache != "" && l.Cache != result.NewFile {
 		parts = append(parts, fmt.Sprintf("page cache %s", l.Cache))
 	}
-	parts = append(parts, plural(s.Rounds, "round"))
+	parts = append(parts, s.roundsText())
 	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), ", ")
 }
 

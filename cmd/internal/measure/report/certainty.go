@@ -32,7 +32,7 @@ func weights() map[string]int {
 	return map[string]int{
 		"in-memory": 6, "too-few-rounds": 5, "fast-sync": 4, "noise-unknown": 3, "clock-jump": 3,
 		"noisy": 2, "stolen": 2, "busy": 3, "throttled": 2, "memory-short": 2, "hot": 2, "resumed": 2, "not-steady": 2, "not-cold": 2, "unserved": 2,
-		"frequency-scaling": 1, "stacked-device": 1, "drift": 1, "virtual-machine": 1, "period-missed": 1, "wide-interval": 1,
+		"frequency-scaling": 1, "stacked-device": 1, "drift": 1, "virtual-machine": 1, "period-missed": 1, "wide-interval": 1, "not-settled": 1,
 	}
 }
 

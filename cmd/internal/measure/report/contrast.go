@@ -153,8 +153,8 @@ func changesTable(c figure.Contrast, load figure.Load, quote func(string) string
 		if change.Cell.Group != "" { // an arm of a study
 			t.Head[0], name = "arm", change.Cell.Name
 		}
-		word := change.Cost.Word()
-		if change.Cost.Verdict == stat.NotProven && c.Disturbed == "" {
+		word := contrastWord(c, change)
+		if change.Cost.Verdict == stat.NotProven && c.Disturbed == "" && word == change.Cost.Word() {
 			seen := max(change.Cost.Ratio, 1/change.Cost.Ratio) - 1
 			word += atMost(change.Cost)
 			if seen > c.Threshold && float64(change.Moved) >= seen {
@@ -210,7 +210,7 @@ func contrastNotes(c figure.Contrast) []string {
 	together := "all words of this page, the overall one too, hold together with 95 %"
 	switch c.Between {
 	case figure.Alternately:
-		between = "A and B ran each cell in turn, A B, B A, each pair in two new processes: what the machine did meanwhile is in both"
+		between = "A and B ran each cell in turn, A B, B A, each pair in two new processes: what the machine did meanwhile is in both. " + layoutText(c)
 	case figure.OneRun:
 		between = "A and B are the same run: nothing lies between them"
 	}

@@ -114,7 +114,11 @@ func could(c figure.Contrast) string {
 	var cells []float64
 	for _, change := range c.Cells {
 		if change.Cost.Informs() {
-			cells = append(cells, change.Cost.Width())
+			by := change.Cost.Width()
+			if c.InLayout(change) {
+				by = beyondLayout(c, by)
+			}
+			cells = append(cells, by)
 		}
 	}
 	if len(cells) == 0 {
@@ -122,9 +126,20 @@ func could(c figure.Contrast) string {
 	}
 	text := fmt.Sprintf("could have seen: %s or more in half of the cells, %s in the most precise", change(stat.Quantile(cells, 0.5)), change(slices.Min(cells)))
 	if c.InMemory.Informs() {
-		text += fmt.Sprintf(", %s in all cells in memory together", change(c.InMemory.Width()))
+		text += fmt.Sprintf(", %s in all cells in memory together", change(beyondLayout(c, c.InMemory.Width())))
 	}
 	return text
+}
+
+// beyondLayout is the least change with a word, if the interval is known to ± by.
+func beyondLayout(c figure.Contrast, by float64) float64 { return (1+by)*(1+float64(c.Layout)) - 1 }
+
+// contrastWord is the word for a cell.
+func contrastWord(c figure.Contrast, change figure.Change) string {
+	if cost := change.Cost; c.InLayout(change) && cost.Verdict == stat.NotProven && cost.HasInterval() && (cost.Low > 1 || cost.High < 1) {
+		return "layout, perhaps"
+	}
+	return change.Cost.Word()
 }
 
 // change writes a difference: 12 %, or 2.3x if it is 100 % or more.
@@ -154,7 +169,7 @@ func briefChanges(c figure.Contrast) (t study.Table, left int) {
 		changes = changes[:mostChanges]
 	}
 	for _, change := range changes {
-		word := change.Cost.Word()
+		word := contrastWord(c, change)
 		switch {
 		case c.Disturbed != "":
 			word = ""
@@ -183,7 +198,7 @@ func briefNotes(c figure.Contrast) (notes []string) {
 	case c.Between == figure.Apart && controlled:
 		notes = append(notes, "B/A: each turn beside the same records written by bufio.Writer, write(2) or fdatasync(2); nothing is scaled. holdfast bench --against PROGRAM sees smaller changes")
 	case c.Between == figure.Alternately:
-		notes = append(notes, "each pair of rounds ran in two new processes, cell by cell in turn: what the machine did meanwhile is in both")
+		notes = append(notes, "each pair of rounds ran in two new processes, cell by cell in turn: what the machine did meanwhile is in both. "+layoutText(c))
 	}
 	for _, only := range []struct {
 		side  string
@@ -204,6 +219,11 @@ func briefNotes(c figure.Contrast) (notes []string) {
 		}
 	}
 	return append(notes, fmt.Sprintf("A: %s, %s; B: %s, %s", c.A.Name, plural(c.A.Rounds, "round"), c.B.Name, plural(c.B.Rounds, "round")))
+}
+
+// layoutText says which differences of two builds have no word.
+func layoutText(c figure.Contrast) string {
+	return fmt.Sprintf("Up to %.0f %% may only be where the linker put the code: without a sync, less than that is neither slower nor faster", 100*c.Layout)
 }
 
 // diskMoved reports that the bare disk took longer or shorter by a half or more.

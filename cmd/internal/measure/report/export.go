@@ -67,7 +67,7 @@ func writeMarkdown(w io.Writer, studies study.List, run result.Run) error {
 	}
 	var b strings.Builder
 	h := run.Header
-	fmt.Fprintf(&b, "### holdfast: %s\n\n%s, %s, seed %d\n", markdownFact(h.Study), markdownFact(s.machine()), plural(s.Rounds, "round"), h.Seed)
+	fmt.Fprintf(&b, "### holdfast: %s\n\n%s, %s, seed %d\n", markdownFact(h.Study), markdownFact(s.machine()), s.roundsText(), h.Seed)
 	if mark := run.Mark(); mark != "" {
 		fmt.Fprintf(&b, "\n**Not complete: %s**\n", markdownFact(mark))
 	}

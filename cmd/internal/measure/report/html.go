@@ -231,7 +231,7 @@ func (s sheet) runFacts() []machine.Fact {
 		{Name: "directory", Value: h.Dir},
 		{Name: "begun", Value: h.StartedAt.Format(time.RFC1123)},
 		{Name: "program", Value: h.Program},
-		{Name: "rounds", Value: fmt.Sprintf("%d of %d planned", s.Rounds, h.Plan.Rounds)},
+		{Name: "rounds", Value: fmt.Sprintf("%s, %d planned", s.roundsText(), h.Plan.Rounds)},
 		{Name: "seed of the order", Value: fmt.Sprint(h.Seed)},
 	}
 	if s.Run.End != nil {

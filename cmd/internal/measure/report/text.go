@@ -106,10 +106,18 @@ func (s sheet) textHead(b *strings.Builder) {
 	if facts := s.machine(); facts != "" {
 		b.WriteString(wrap(facts, s.width(), indent))
 	}
-	b.WriteString(wrap(fmt.Sprintf("%s, seed %d, in %s", plural(s.Rounds, "round"), h.Seed, strings.ReplaceAll(h.Dir, "\n", `\n`)), s.width(), indent))
+	b.WriteString(wrap(fmt.Sprintf("%s, seed %d, in %s", s.roundsText(), h.Seed, strings.ReplaceAll(h.Dir, "\n", `\n`)), s.width(), indent))
 	if mark := s.Run.Mark(); mark != "" {
 		b.WriteString(wrap("not complete: "+mark, s.width(), indent))
 	}
+}
+
+// roundsText is the number of rounds, or the fewest and the most that a cell had.
+func (s sheet) roundsText() string {
+	if fewest := s.FewestRounds(); fewest < s.Rounds {
+		return fmt.Sprintf("%d to %s", fewest, plural(s.Rounds, "round"))
+	}
+	return plural(s.Rounds, "round")
 }
 
 // newTable returns a table with only spaces between its columns.

@@ -82,5 +82,6 @@ func TestEveryKeyIsDocumented(t *testing.T) {
 	check("resume", reflect.TypeFor[result.Resumption]())
 	check("trial", reflect.TypeFor[result.Trial]())
 	check("control", reflect.TypeFor[result.Control]())
+	check("rest", reflect.TypeFor[result.Rest]())
 	check("end", reflect.TypeFor[result.End]())
 }

@@ -23,6 +23,7 @@ const (
 	kindResume  kind = "resume"
 	kindTrial   kind = "trial"
 	kindControl kind = "control"
+	kindRest    kind = "rest"
 	kindEnd     kind = "end"
 )
 
@@ -124,6 +125,11 @@ type control struct {
 	Control
 }
 
+type rest struct {
+	Kind kind `json:"kind"`
+	Rest
+}
+
 type end struct {
 	Kind kind `json:"kind"`
 	End
@@ -134,6 +140,9 @@ func (f *File) Trial(t Trial) error { return f.line(trial{kindTrial, t}) }
 
 // Control appends the line of a control.
 func (f *File) Control(c Control) error { return f.line(control{kindControl, c}) }
+
+// Rest appends the line of cells that rest from now on.
+func (f *File) Rest(r Rest) error { return f.line(rest{kindRest, r}) }
 
 // Close appends the end line, syncs and closes the file.
 func (f *File) Close(e End) error {
@@ -160,7 +169,7 @@ func Write(w io.Writer, run Run) error {
 	if err := e.Encode(header{kindHeader, run.Header}); err != nil {
 		return err
 	}
-	resumed, controls := run.Resumed, run.Controls
+	resumed, controls, rests := run.Resumed, run.Controls, run.Rests
 	for i, t := range run.Trials {
 		// Every process starts with a round 0.
 		if i > 0 && t.Round == 0 && t.Position == 1 && len(resumed) > 0 {
@@ -169,12 +178,22 @@ func Write(w io.Writer, run Run) error {
 			}
 			resumed = resumed[1:]
 		}
+		for ; len(rests) > 0 && rests[0].Round < t.Round; rests = rests[1:] {
+			if err := e.Encode(rest{kindRest, rests[0]}); err != nil {
+				return err
+			}
+		}
 		for ; len(controls) > 0 && t.Round > 0 && controls[0].Round <= t.Round; controls = controls[1:] {
 			if err := e.Encode(control{kindControl, controls[0]}); err != nil {
 				return err
 			}
 		}
 		if err := e.Encode(trial{kindTrial, *t}); err != nil {
+			return err
+		}
+	}
+	for _, r := range rests {
+		if err := e.Encode(rest{kindRest, r}); err != nil {
 			return err
 		}
 	}
@@ -296,6 +315,22 @@ func (r *reader) take(line []byte, first bool) error {
 			return fmt.Errorf("the control of round %d has a time that is not positive", c.Round)
 		}
 		r.run.Controls = append(r.run.Controls, c)
+	case kindRest:
+		var rest Rest
+		if err := json.Unmarshal(line, &rest); err != nil {
+			return err
+		}
+		if rest.Round <= 0 {
+			return fmt.Errorf("cells rest after round %d", rest.Round)
+		}
+		for i, c := range rest.Cells {
+			name, known := r.cells[c]
+			if !known {
+				return fmt.Errorf("the cell %q is not in the header", c)
+			}
+			rest.Cells[i] = name
+		}
+		r.run.Rests = append(r.run.Rests, rest)
 	case kindEnd:
 		r.run.End = new(End)
 		return json.Unmarshal(line, r.run.End)

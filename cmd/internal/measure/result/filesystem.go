@@ -68,7 +68,7 @@ func (r Run) On(fileSystem string) Run {
 	prefix := Named(fileSystem, "")
 	whole := r.wholeRounds()
 	part := r
-	part.Header.Cells, part.Header.Missing, part.Header.FileSystems, part.Trials = nil, nil, nil, nil
+	part.Header.Cells, part.Header.Missing, part.Header.FileSystems, part.Trials, part.Rests = nil, nil, nil, nil, nil
 	if made, ok := r.Header.Made(fileSystem); ok {
 		part.Header.Machine = made.facts(r.Header.Machine)
 	}
@@ -84,6 +84,15 @@ func (r Run) On(fileSystem string) Run {
 			part.Header.Missing = append(part.Header.Missing, m)
 		}
 	}
+	for _, rest := range r.Rests {
+		here := Rest{Round: rest.Round}
+		for _, c := range rest.Cells {
+			if name, ok := strings.CutPrefix(c, prefix); ok {
+				here.Cells = append(here.Cells, name)
+			}
+		}
+		part.Rests = append(part.Rests, here)
+	}
 	for _, t := range r.Trials {
 		if name, ok := strings.CutPrefix(t.Cell, prefix); ok && (t.Round == 0 || whole[t.Round]) {
 			named := *t
@@ -94,7 +103,7 @@ func (r Run) On(fileSystem string) Run {
 	return part
 }
 
-// wholeRounds returns the complete rounds: every cell that runs in the round has its trial.
+// wholeRounds returns the complete rounds: every cell that runs in the round, and does not rest, has its trial.
 func (r Run) wholeRounds() map[int]bool {
 	trials := map[int]int{}
 	for i := 0; i < len(r.Trials); { // most trials have the same round as the one before
@@ -108,8 +117,22 @@ func (r Run) wholeRounds() map[int]bool {
 	for i := range r.Header.Cells {
 		every[r.Header.Cells[i].Every]++
 	}
+	rests := map[Cell]int{} // the last round, by a cell with its name and Every alone
+	for _, rest := range r.Rests {
+		for _, c := range r.Header.Cells {
+			is := Cell{Name: c.Name, Every: c.Every}
+			if _, known := rests[is]; !known && slices.Contains(rest.Cells, c.Name) {
+				rests[is] = rest.Round
+			}
+		}
+	}
 	whole := map[int]bool{}
 	for round, n := range trials {
+		for c, last := range rests {
+			if round > last && c.RunsIn(round) {
+				n++
+			}
+		}
 		for e, cells := range every {
 			if (Cell{Every: e}).RunsIn(round) {
 				n -= cells

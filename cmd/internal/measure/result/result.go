@@ -33,7 +33,8 @@ type Run struct {
 	Trials  []*Trial     // in the order in which they ran
 	// Controls belong to the rounds that ran in processes of their own, in the order of the rounds.
 	Controls []Control
-	End      *End // nil: the file has no end line, because the program was killed
+	Rests    []Rest // in the order of their rounds
+	End      *End   // nil: the file has no end line, because the program was killed
 	Torn     bool // the last line is incomplete, and was left out
 	TornAt   int  // its number, from 1
 }
@@ -198,6 +199,12 @@ type Control struct {
 	Round     int           `json:"round"`
 	Write     time.Duration `json:"write_ns"`     // write(2) of 4 KiB at the end of a file
 	Fdatasync time.Duration `json:"fdatasync_ns"` // of such a write; where there is none, fsync
+}
+
+// A Rest says that what was asked of some cells is known: they run in no later round.
+type Rest struct {
+	Round int      `json:"round"` // the last in which they ran
+	Cells []string `json:"cells"` // their names
 }
 
 // A Measurement is the result of one trial. Its times are wall time by the monotonic clock, except User
@@ -416,10 +423,20 @@ func (r Run) Spent() time.Duration {
 	return spent + part
 }
 
-// RunsIn reports whether the cell runs in a round. All cells run in round 0.
+// Resting reports whether the cell of this name rests in a round: it had its last one before.
+func (r Run) Resting(cell string, round int) bool {
+	for _, rest := range r.Rests {
+		if round > rest.Round && slices.Contains(rest.Cells, cell) {
+			return true
+		}
+	}
+	return false
+}
+
+// RunsIn reports whether the cell runs in a round in which it does not rest. All cells run in round 0.
 func (c Cell) RunsIn(round int) bool { return round == 0 || c.Every <= 1 || (round-1)%c.Every == 0 }
 
-// Rounds returns the number of complete rounds: every cell that runs in the round has its trial.
+// Rounds returns the number of complete rounds: every cell that runs in the round, and does not rest, has its trial.
 func (r Run) Rounds() int {
 	whole := 0
 	for round, ok := range r.wholeRounds() {
@@ -431,7 +448,7 @@ func (r Run) Rounds() int {
 }
 
 // Rounded returns the trials of a cell in complete rounds, in their order. The i-th trials of two cells
-// with the same Every are of the same round. The trials belong to the run, and must not be changed.
+// with the same Every are of the same round; a cell that rests has fewer. The trials belong to the run, and must not be changed.
 func (r Run) Rounded(cell string) []*Trial { return r.Indexed().Rounded(cell) }
 
 // RoundedOf yields the trials in complete rounds of all cells for which `is` returns true, in the order

@@ -466,3 +466,56 @@ func TestReadRefusesMoreTrialsThanAReportHolds(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestARoundOfRestingCellsIsComplete: cells that rest are in no later round, in the file as in memory, and a round without the cells
+// that are awake is not complete.
+func TestARoundOfRestingCellsIsComplete(t *testing.T) {
+	run := planted(t) // rounds 1 and 2 of a and b
+	run.Rests = []result.Rest{{Round: 2, Cells: []string{"b"}}}
+	run.Trials = append(run.Trials, plantedTrial(t, "a", 3, 1), plantedTrial(t, "b", 4, 1), plantedTrial(t, "a", 5, 1))
+	var b bytes.Buffer
+	if err := result.Write(&b, run); err != nil {
+		t.Fatal(err)
+	}
+	text := b.String()
+	if at, last := strings.Index(text, `{"kind":"rest","round":2,"cells":["b"]}`), strings.LastIndex(text, `"round":2`); at < 0 || at > strings.Index(text, `"round":3`) || last < at {
+		t.Errorf("the rest is not between the rounds 2 and 3:\n%s", text)
+	}
+	got, err := result.Read(&b)
+	if err != nil || !reflect.DeepEqual(got, run) {
+		t.Fatalf("%v: %+v, want %+v", err, got, run)
+	}
+	rounds := func(cell string) (all []int) {
+		for _, trial := range got.Rounded(cell) {
+			all = append(all, trial.Round)
+		}
+		return all
+	}
+	if n := got.Rounds(); n != 4 || !slices.Equal(rounds("a"), []int{1, 2, 3, 5}) || !slices.Equal(rounds("b"), []int{1, 2}) {
+		t.Errorf("%d rounds, a in %v, b in %v", n, rounds("a"), rounds("b"))
+	}
+	if got.Resting("b", 2) || !got.Resting("b", 3) || got.Resting("a", 3) {
+		t.Errorf("b rests in 2: %v, in 3: %v, a in 3: %v", got.Resting("b", 2), got.Resting("b", 3), got.Resting("a", 3))
+	}
+
+	for _, line := range []string{`{"kind":"rest","round":2,"cells":["c"]}`, `{"kind":"rest","cells":["b"]}`} {
+		if _, err := result.Read(strings.NewReader(text + line + "\n")); err == nil {
+			t.Errorf("%s is read", line)
+		}
+	}
+
+	placed := got
+	placed.Header.Cells = slices.Clone(got.Header.Cells)
+	for i, c := range placed.Header.Cells {
+		placed.Header.Cells[i] = c.Placed("xfs")
+	}
+	placed.Rests, placed.Trials = []result.Rest{{Round: 2, Cells: []string{placed.Header.Cells[1].Name}}}, nil
+	for _, trial := range got.Trials {
+		named := *trial
+		named.Cell = result.Named("xfs", trial.Cell)
+		placed.Trials = append(placed.Trials, &named)
+	}
+	if on := placed.On("xfs"); on.Rounds() != 4 || !on.Resting("b", 3) {
+		t.Errorf("on xfs %d rounds, b rests: %v", on.Rounds(), on.Resting("b", 3))
+	}
+}

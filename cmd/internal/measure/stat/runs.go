@@ -10,6 +10,10 @@ const leastMovement = 0.035
 // dev/tools/bars; see docs/design/measuring.md.
 const leastBeside = 0.014
 
+// Layout is the part by which two builds of the same code may differ for good, because the linker put the code elsewhere: see
+// [Movement.Built].
+const Layout = 0.05
+
 // A Movement is the possible change of the machine between two runs, which no measurement within a run
 // shows. Its zero value is no movement.
 type Movement struct {
@@ -17,6 +21,15 @@ type Movement struct {
 	common float64 // the largest change that all cells may share
 
 	down, up float64 // the standard errors of the subtracted harness, toward a smaller and a larger B/A
+
+	layout float64 // the part beyond which a difference is the code's
+}
+
+// Built adds that the two were built apart. A build keeps its layout, so a difference of up to [Layout] is really there, in every run,
+// and no interval has to hold 1. But it is not the code's, so there is no word for it.
+func (m Movement) Built() Movement {
+	m.layout = Layout
+	return m
 }
 
 // Less adds the errors of the harness that was subtracted from the costs. They are standard errors of
@@ -39,6 +52,8 @@ func Beside(seen ...Comparison) Movement {
 
 // Farther returns the one of the two movements that widens intervals more.
 func (m Movement) Farther(other Movement) Movement {
+	m.layout = max(m.layout, other.layout)
+	other.layout = m.layout
 	if other.Allowance(confidence)+other.down+other.up > m.Allowance(confidence)+m.down+m.up {
 		return other
 	}
@@ -135,18 +150,23 @@ func CompareRuns(a, b [][]float64, paired bool, moved []Movement, band float64) 
 	return cells
 }
 
-// CompareSums compares the geometric means of some cells. Two calls together have 2.5 % of error. A cell with fewer rounds than
-// others is left out.
+// CompareSums compares the geometric means of some cells, in the rounds that all of them had: the first. Two calls together have
+// 2.5 % of error. A cell with too few rounds for a verdict is left out if others have more.
 func CompareSums(a, b [][]float64, paired bool, moved Movement, band float64) Comparison {
-	most := 0
-	for _, x := range a {
-		most = max(most, len(x))
+	mostA, mostB := 0, 0
+	for i := range a {
+		mostA, mostB = max(mostA, len(a[i])), max(mostB, len(b[i]))
 	}
+	fewestA, fewestB := mostA, mostB
 	var before, after [][]float64
 	for i := range a {
-		if len(a[i]) == most {
+		if len(a[i]) >= min(mostA, VerdictRounds) && len(b[i]) >= min(mostB, VerdictRounds) {
 			before, after = append(before, a[i]), append(after, b[i])
+			fewestA, fewestB = min(fewestA, len(a[i])), min(fewestB, len(b[i]))
 		}
+	}
+	for i := range before {
+		before[i], after[i] = before[i][:fewestA], after[i][:fewestB]
 	}
 	return compareRun(GeometricMeans(before), GeometricMeans(after), paired, moved, band, 2*2)
 }
@@ -177,6 +197,6 @@ func (m Movement) widen(c Comparison, band float64) Comparison {
 		return c
 	}
 	c.Low, c.High = math.Exp(low), math.Exp(high)
-	c.Verdict = verdict(c.N, low, high, 0, math.Log1p(band))
+	c.Verdict = verdict(c.N, low, high, math.Log1p(m.layout), math.Log1p(band))
 	return c
 }

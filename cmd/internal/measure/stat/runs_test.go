@@ -248,6 +248,44 @@ func (m movingMachine) told(runs, turns int, slower float64) (in said) {
 	return said{100 * in.words / float64(runs), 100 * in.exits / float64(runs)}
 }
 
+// TestLayoutHasNoWord: a build that is 4 % slower in every run, or up to the allowance, has no word; 10 % more has, and the interval
+// holds what is measured.
+func TestLayoutHasNoWord(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 14))
+	words := func(slower float64) (told map[Verdict]int) {
+		told = map[Verdict]int{}
+		for range 200 {
+			a, b := make([]float64, 20), make([]float64, 20)
+			for i := range a {
+				a[i], b[i] = math.Exp(0.02*r.NormFloat64()), slower*math.Exp(0.02*r.NormFloat64())
+			}
+			cells := [][]float64{a, a, a, a}
+			c := CompareRuns(cells, [][]float64{b, b, b, b}, true, []Movement{{}, Movement{}.Built(), {}, {}}, Band)
+			if c[1].Low != c[0].Low || c[1].High != c[0].High {
+				t.Fatalf("the interval is %v…%v, without an allowance %v…%v", c[1].Low, c[1].High, c[0].Low, c[0].High)
+			}
+			told[c[1].Verdict]++
+			sum := CompareSums(cells, [][]float64{b, b, b, b}, true, Movement{}.Built(), Band)
+			if slower <= 1+Layout/2 && (sum.Verdict == Slower || sum.Verdict == Faster) {
+				t.Fatalf("together they are %q (%v…%v)", sum.Verdict, sum.Low, sum.High)
+			}
+		}
+		return told
+	}
+	if told := words(1.04); told[Slower]+told[Faster] > 4 {
+		t.Errorf("4 %% slower: %v", told)
+	}
+	if told := words(1 / 1.04); told[Slower]+told[Faster] > 4 {
+		t.Errorf("4 %% faster: %v", told)
+	}
+	if told := words(1.10); told[Slower] < 190 {
+		t.Errorf("10 %% slower: %v", told)
+	}
+	if m := (Movement{each: 0.02}).Farther(Movement{}.Built()); m.layout != Layout || m.each != 0.02 {
+		t.Errorf("the farther one is %+v", m)
+	}
+}
+
 // TestAlternateRounds simulates two builds that are run alternately. A drift over the run affects both
 // rounds of a pair, and the shortest of 15 trials counts. The table is in docs/design/measuring.md.
 func TestAlternateRounds(t *testing.T) {

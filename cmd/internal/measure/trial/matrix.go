@@ -48,12 +48,16 @@ type Matrix struct {
 	// at first after each. Nil: there are exactly Rounds rounds.
 	Settled func() bool
 
+	// Resting reports whether a cell rests in a round, because what was asked of it is known. Run asks before each
+	// round. Nil: no cell rests.
+	Resting func(cell string, round int) bool
+
 	// Limit is the time after which the run starts no further round; 0 is no limit. One round always
 	// runs.
 	Limit time.Duration
 
-	// MostRounds bounds a run with a Settled, because of the bytes that it may write. 0 is
-	// no bound.
+	// MostRounds bounds a run with a Settled, because of the bytes that it may write. A round in which cells rest
+	// counts as the part of a round that it writes. 0 is no bound.
 	MostRounds int
 
 	// Fresh is called before each round except the warm-up. Nil: no call.
@@ -67,7 +71,38 @@ type Matrix struct {
 // Order returns the indices of a round's cells, in the order in which they run.
 func (m Matrix) Order(round int) []int {
 	order := rand.New(rand.NewPCG(m.Seed, uint64(round))).Perm(len(m.Cells))
-	return slices.DeleteFunc(order, func(i int) bool { return !m.Cells[i].RunsIn(round) })
+	return slices.DeleteFunc(order, func(i int) bool { return !m.Cells[i].RunsIn(round) || m.rests(i, round) })
+}
+
+func (m Matrix) rests(cell, round int) bool {
+	return m.Resting != nil && round > 0 && m.Resting(m.Cells[cell].Name, round)
+}
+
+// part is the part of a round's bytes that its cells write, 1 if none of them rests.
+func (m Matrix) part(round int) float64 {
+	all, awake := int64(0), int64(0)
+	for i, c := range m.Cells {
+		if !c.RunsIn(round) {
+			continue
+		}
+		size := c.bytes()
+		if all += size; !m.rests(i, round) {
+			awake += size
+		}
+	}
+	if all == 0 {
+		return 1
+	}
+	return float64(awake) / float64(all)
+}
+
+// bytes is what a trial writes, with its preparation and its controls.
+func (c Cell) bytes() int64 {
+	if c.Empty {
+		return 0
+	}
+	size := c.Records * c.RecordBytes
+	return (size+c.Control*c.RecordBytes)*int64(max(1, c.Turns)) + PreparedBytes(size)
 }
 
 // Estimate returns the duration of the matrix, or of its rest after Whole rounds.
@@ -122,7 +157,7 @@ const (
 // Run runs the matrix on g. It returns the number of complete rounds, Whole included, and the reason
 // why it stopped. After an error it returns the first one, or ctx's if ctx was cancelled.
 func (m Matrix) Run(ctx context.Context, g *WorkDir, w Watcher) (rounds int, stop Stop, err error) {
-	run := &running{Matrix: m, workDir: g, watcher: w, begun: time.Now(), left: m.Estimate(), ask: 1}
+	run := &running{Matrix: m, workDir: g, watcher: w, begun: time.Now(), took: map[int]taken{}, left: m.Estimate(), ask: 1}
 	if err := run.round(ctx, 0); err != nil {
 		return m.Whole, "", err
 	}
@@ -139,8 +174,9 @@ func (m Matrix) Run(ctx context.Context, g *WorkDir, w Watcher) (rounds int, sto
 // stop returns the reason why no further round may run, or nothing if one must.
 func (r *running) stop(rounds int) Stop {
 	fresh := rounds - r.Whole
+	next := r.Before + 1 + fresh
 	switch {
-	case r.Settled == nil && rounds >= r.Rounds, r.Settled != nil && (fresh >= mostRounds || r.MostRounds > 0 && rounds >= r.MostRounds):
+	case r.Settled == nil && rounds >= r.Rounds, r.Settled != nil && (fresh >= mostRounds || r.MostRounds > 0 && float64(r.Whole)+r.parts+r.part(next) > float64(r.MostRounds)):
 		return AllRounds
 	case r.Settled != nil && rounds >= r.ask:
 		if r.Settled() {
@@ -148,13 +184,32 @@ func (r *running) stop(rounds int) Stop {
 		}
 		r.ask = rounds + 1 + rounds/20
 	}
-	if fresh > 0 && r.Limit > 0 {
-		// One more round would take as long as those so far and the warm-up.
-		if spent := time.Since(r.begun); spent+spent/time.Duration(fresh+1) > r.Limit {
-			return AtLimit
-		}
+	if fresh > 0 && r.Limit > 0 && time.Since(r.begun)+r.nextRound(next, fresh) > r.Limit {
+		return AtLimit
 	}
 	return ""
+}
+
+// nextRound is the time that the next round takes: as long as those so far and the warm-up, or if cells rest in it, as long as
+// its cells took, and as the rounds took beside their cells.
+func (r *running) nextRound(round, fresh int) time.Duration {
+	mean := time.Since(r.begun) / time.Duration(fresh+1)
+	if r.part(round) == 1 {
+		return mean
+	}
+	took := time.Since(r.timed)
+	for _, t := range r.took {
+		took -= t.all
+	}
+	took /= time.Duration(fresh)
+	for _, i := range r.Order(round) {
+		if t := r.took[i]; t.n > 0 {
+			took += t.all / time.Duration(t.n)
+		} else {
+			took += r.Cells[i].Estimate
+		}
+	}
+	return min(mean, took)
 }
 
 // mostRounds ends a run that its rule never ends. By then the rule takes longer than a round, and
@@ -168,9 +223,17 @@ type running struct {
 	begun   time.Time
 	trials  int
 	ask     int           // call Settled from this number of rounds on: it takes longer with more rounds
+	parts   float64       // of rounds, since Whole: see MostRounds
+	took    map[int]taken // by the place of the cell, without the warm-up
 	left    time.Duration // by the estimates
 	timed   time.Time     // when round 1 began; counting made round 0 slower
 	planned time.Duration // the estimates of the trials that have run since
+}
+
+// taken is the time of a number of trials, with all that belongs to them.
+type taken struct {
+	all time.Duration
+	n   int
 }
 
 func (r *running) round(ctx context.Context, round int) error {
@@ -186,9 +249,16 @@ func (r *running) round(ctx context.Context, round int) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+		begun := time.Now()
 		if err := r.trial(ctx, r.Cells[i], round, position+1); err != nil {
 			return err
 		}
+		if round > 0 {
+			r.took[i] = taken{r.took[i].all + time.Since(begun), r.took[i].n + 1}
+		}
+	}
+	if round > 0 {
+		r.parts += r.part(round)
 	}
 	return nil
 }

@@ -435,3 +435,41 @@ func TestRunStopsAtTheFirstError(t *testing.T) {
 		}
 	})
 }
+
+// TestRestingCellsRunNoMore: the others get the time and the bytes that are left.
+func TestRestingCellsRunNoMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		run := func(limit time.Duration, mostRounds int) (r recorder, rounds int, stop Stop) {
+			m := idle(4, 10, time.Second, func(string, bool) {})
+			for i := range m.Cells {
+				m.Cells[i].Records, m.Cells[i].RecordBytes = 1000, 100
+			}
+			m.Limit, m.MostRounds = limit, mostRounds
+			m.Settled = func() bool { return false }
+			m.Resting = func(cell string, round int) bool { return cell != "cell 2" && round > 3 }
+			rounds, stop, err := m.Run(t.Context(), nil, &r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r, rounds, stop
+		}
+		// Warm-up and three rounds take 16 s, each further round one.
+		r, rounds, stop := run(26*time.Second, 0)
+		if rounds != 13 || stop != AtLimit {
+			t.Errorf("%d rounds, %q", rounds, stop)
+		}
+		for round, names := range r.order() {
+			if want := 4; round > 3 {
+				if !slices.Equal(names, []string{"cell 2"}) {
+					t.Errorf("round %d runs %v", round, names)
+				}
+			} else if len(names) != want {
+				t.Errorf("round %d runs %v", round, names)
+			}
+		}
+		// Four rounds of bytes are three rounds and four of a fourth.
+		if _, rounds, stop := run(time.Hour, 4); rounds != 7 || stop != AllRounds {
+			t.Errorf("with four rounds' bytes %d rounds, %q", rounds, stop)
+		}
+	})
+}
