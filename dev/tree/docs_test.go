@@ -669,6 +669,56 @@ func TestReadmeShowsBench(t *testing.T) {
 	}
 }
 
+// proveAnswer is the first line of prove: records lost and acknowledged, crashes, and the liars that were planted.
+var proveAnswer = regexp.MustCompile(`^([\d,]+) of ([\d,]+) acknowledged records lost in ([\d,]+) crashes; controls (\d+) of (\d+) held, liars (\d+) of (\d+) caught`)
+
+// TestReadmeShowsProve compares README.md's two places about prove with the stored output of one run, docs/measured/prove.txt, and
+// the form of that with prove's output. To show a new run:
+//
+//	go run ./cmd/holdfast prove > docs/measured/prove.txt && go test -C dev ./tree -run TestReadmeShowsProve -update
+func TestReadmeShowsProve(t *testing.T) {
+	stored, err := os.ReadFile("docs/measured/prove.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	oneLine := func(text string) (answer, head string) {
+		above, table, _ := strings.Cut(text, "\nlevel ")
+		head, _, _ = strings.Cut(table, "\n")
+		return strings.ReplaceAll(above, "\n", " "), strings.Join(strings.Fields(head), " ")
+	}
+	answer, head := oneLine(string(stored))
+	found := proveAnswer.FindStringSubmatch(answer)
+	if found == nil {
+		t.Fatalf("docs/measured/prove.txt begins with %q", answer)
+	}
+	if found[1] != "0" || found[4] != found[5] || found[6] != found[7] {
+		t.Fatalf("docs/measured/prove.txt is of a run that does not hold: %q", answer)
+	}
+	shown, _, _ := strings.Cut(string(stored), "\n\n")
+	holdSection(t, "prove", "```console\n$ holdfast prove\n"+strings.TrimSuffix(shown, "\n")+"\n```\n")
+
+	sentence := fmt.Sprintf("**Does it hold?** `holdfast prove` crashed what writes %s times: 0 of %s acknowledged records lost, all %s planted liars caught ([below](#why-trust-it)).", found[3], found[2], found[6])
+	text := readme(t)
+	line := regexp.MustCompile(`(?m)^\*\*Does it hold\?\*\*.*$`).FindString(text)
+	switch {
+	case line == sentence:
+	case line != "" && *update:
+		if err := os.WriteFile("README.md", []byte(strings.Replace(text, line, sentence, 1)), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	default:
+		t.Errorf("README.md says\n%s\nwant (-update writes it)\n%s", line, sentence)
+	}
+
+	out, err := exec.Command(buildHoldfast(t), strings.Fields("prove --time 1ms --states 1000 --policy durable --workload writer --dir "+t.TempDir())...).Output()
+	if !answered("holdfast prove", err) {
+		t.Fatal(err)
+	}
+	if now, nowHead := oneLine(string(out)); proveAnswer.FindString(now) == "" || nowHead != head {
+		t.Errorf("prove prints\n%s\nlevel %s\nand README.md shows\nlevel %s", now, nowHead, head)
+	}
+}
+
 // benchShown returns README.md's part of the output of bench or report: the table, without the notes
 // below it, and the policy to use with its line of Go; what it costs and loses is in its row.
 func benchShown(out []byte) string {

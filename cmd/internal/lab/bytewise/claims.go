@@ -21,9 +21,9 @@ func bytesClaims() []study.Claim {
 	return []study.Claim{
 		savingClaim("bytes-read-98", toRead, "buffering reduces the time to read by 98 %", "717 ms → 14 ms", 0.975),
 		savingClaim("bytes-write-99.8", toWrite, "buffering reduces the time to write by 99.8 %", "19632 ms → 38 ms", 0.9975),
-		bothWays("bytes-diy-beats-raw", "a pair of one's own outperforms no buffering", noBuffering, study.AtMost(1),
+		bothWays("bytes-diy-beats-raw", "DIY buffering is faster than no buffering", noBuffering, study.AtMost(1),
 			"its buffer makes one system call of 4,096", "its calls cost more than the system calls that they save"),
-		bothWays("bytes-diy-near-libc", "a pair of one's own comes close to the efficiency of libc", libcBuffering, study.AtMost(1.5),
+		bothWays("bytes-diy-near-libc", "DIY buffering comes close to libc's efficiency", libcBuffering, study.AtMost(1.5),
 			"it takes no lock and makes as many system calls", "it takes more than 1.5 times libc's time"),
 		callsClaim(),
 		// It asks for one byte and counts the bytes that came.
@@ -31,7 +31,7 @@ func bytesClaims() []study.Claim {
 			Name: "bytes-kernel-reads-more", Says: "the kernel reads more than requested and keeps it for later (double buffering)",
 			Over: oneByte, By: study.Value(bytesAfter), Counted: true, Allows: study.AtLeast(2),
 			Text: func(x float64) string { return study.Whole(x) + " bytes" },
-			Not:  "the file system keeps nothing of it in the page cache",
+			Not:  "the file system keeps none of the file in the page cache",
 			Add: func(e study.Evidence, f *study.Finding) {
 				study.Ending(" for 1")(e, f)
 				if f.Verdict == study.Holds {
@@ -44,7 +44,7 @@ func bytesClaims() []study.Claim {
 			Name: "bytes-drop-differs", Says: "what the page cache holds changes the result: drop it before a benchmark",
 			Over: coldRead, Under: warmRead, By: study.Elapsed, Allows: study.AtLeast(1 + stat.Band),
 			Holds: "a file that is not cached takes longer to read, even by the byte",
-			Not:   "the disk and its read-ahead are no slower than one byte a call: cached or not is the same here",
+			Not:   "reading one byte a call is no faster than the disk: a cached file gains nothing here",
 		},
 		// It asks how well the runs agree with each other from an empty cache.
 		// Where they do not, the machine may be the cause: the runs from a full cache show it.
@@ -60,7 +60,7 @@ func bytesClaims() []study.Claim {
 				case c <= stat.Band:
 					f.Verdict, f.Why = study.Holds, fmt.Sprintf("%d runs from an empty cache agree to ±%s", e.Rounds(), study.Percent(stat.Band))
 				case w <= stat.Band:
-					f.Verdict, f.Why = study.NotHere, "the runs from an empty cache wait for the disk, which differs; those from a full one agree"
+					f.Verdict, f.Why = study.NotHere, "runs from an empty cache wait for the disk, whose speed varies; runs from a full cache agree"
 				default:
 					f.Verdict, f.Why, f.Settle = study.NotChecked, "the runs from a full cache do not agree either: the machine is not quiet", "--full"
 				}
@@ -73,7 +73,7 @@ func bytesClaims() []study.Claim {
 			Decide: func(study.Evidence) study.Finding {
 				return study.Finding{
 					Verdict: study.NeverSo,
-					Why:     "at the end of the file read(2) returns 0 and its loop never ends; it returns nmemb whatever was read, and has one buffer for all files; a diy_fwrite after its pattern loses what is in the buffer at the end",
+					Why:     "its loop never ends at the end of the file, where read(2) returns 0; it returns nmemb whatever was read; all files share one buffer; and a diy_fwrite of the same form loses what is buffered at the end",
 				}
 			},
 		},
@@ -150,7 +150,7 @@ func callsClaim() study.Claim {
 			without, with := e.AllTrials(raw, callsIn(d), study.Whole), e.AllTrials(libc, callsIn(d), study.Whole)
 			n := e.Median(raw, func(t result.Trial) float64 { return float64(t.Records) })
 			blocks := math.Ceil(n / study.StdioBuffer)
-			holds := "a call without a buffer is a system call, and with it only the one that empties or fills it"
+			holds := "without a buffer each call is a system call; with one, only a call that fills or empties it is"
 			not := fmt.Sprintf("%s and %s were predicted: the C library's buffer is not of %d bytes", study.Whole(n), study.Whole(blocks), study.StdioBuffer)
 			f := both(
 				without.Judge(study.Span{Least: n, Most: n + callsSlack}, study.NotHere, holds, not),
@@ -165,7 +165,7 @@ func callsClaim() study.Claim {
 		return both(of(toRead, raw, libc), of(toWrite, rawOut, libcOut))
 	}
 	return study.Claim{
-		Name: "bytes-calls", Says: "one byte a call is one system call a byte, and with a buffer one a block",
+		Name: "bytes-calls", Says: "one system call a byte without a buffer, one a block with it",
 		Published: "1,048,576 against 256", Arms: []string{raw, libc, rawOut, libcOut}, Decide: judge,
 	}
 }

@@ -80,7 +80,7 @@ func linesOfBytes(e study.Evidence, cache result.Cache) study.Table {
 		Title: fmt.Sprintf("One byte a call, %s", cacheWords(cache)),
 		Head:  []string{"Program", "Read", "Write"},
 		Notes: []string{
-			"test-file.txt is the trial's own file; a time is the median, from open to close, the final flush in it.",
+			"test-file.txt is each trial's own file; times are medians, from open to close, with the final flush.",
 			"The loops are C, called once; diy_buffering is dfread and dfwrite of drill/df.",
 		},
 	}
@@ -127,7 +127,7 @@ func savings(e study.Evidence, cache result.Cache) study.Table {
 	t := study.Table{
 		Title: fmt.Sprintf("What the buffer saves, %s", cacheWords(cache)),
 		Head:  []string{"Program", "Read", "Write"},
-		Notes: []string{"A part of no_buffering's time, by the ratios of the same rounds, with their 95 % intervals; rows with a stroke are ratios of times."},
+		Notes: []string{"Parts of no_buffering's time, from ratios within each round, with 95 % intervals; rows with a / are ratios of times."},
 	}
 	row := func(name string, of func(d direction) study.Measured) {
 		t.Rows = append(t.Rows, []string{name, of(toRead).OrDash(), of(toWrite).OrDash()})
@@ -208,7 +208,7 @@ func against(e study.Evidence, arm, base string) string {
 func setvbufTable(e study.Evidence) study.Table {
 	t := study.Table{
 		Title: "stdio's modes and sizes by setvbuf, one byte a call",
-		Notes: []string{"Of 251 bytes that are written, one is a newline, at which _IOLBF writes its buffer out. The calls are for as many bytes as the trial had."},
+		Notes: []string{"One byte in 251 is a newline, at which _IOLBF writes its buffer. Calls are for the whole trial."},
 	}
 	arms := slices.DeleteFunc(e.Arms(), func(a result.Cell) bool { return a.Group != setvbufGroup+" "+string(toRead) })
 	write := func(c result.Cell) string { return string(toWrite) + strings.TrimPrefix(c.Name, string(toRead)) }
@@ -250,7 +250,7 @@ func callsIn(d direction) study.Metric {
 func readAheadTable(e study.Evidence) study.Table {
 	t := study.Table{
 		Title: "What the kernel reads of a file that is not cached",
-		Notes: []string{"Cached after is by whole pages; what was read from the disk is what the kernel charged the process (ru_inblock)."},
+		Notes: []string{"Cached after counts whole pages; read from the disk is what the kernel charged the process (ru_inblock)."},
 	}
 	return tabulate(e, t, []string{oneByte, accessArm("normal"), accessArm("random"), accessArm("sequential")}, []study.ArmColumn{
 		{Head: "posix_fadvise", Cell: func(c result.Cell) string { return strings.TrimPrefix(c.Name, readAheadGroup+"/") }},
@@ -273,7 +273,7 @@ func fromDisk(t result.Trial) float64 { return float64(t.BlocksIn) * 512 }
 func dropTable(e study.Evidence, cache result.Cache) study.Table {
 	t := study.Table{
 		Title: "To drop or not to drop: reading, round by round", Head: []string{"Run"},
-		Notes: []string{"Pages are those of the file in the page cache before the clock starts and after it stops. Run to run: the median change from one run to the next."},
+		Notes: []string{"Pages of the file in the page cache before the clock starts and after it stops. Run to run: the median change from one run to the next."},
 	}
 	for _, p := range programs[:2] {
 		t.Head = append(t.Head, p+", "+string(cache), "pages", p+", warm", "pages")
@@ -293,7 +293,7 @@ func dropTable(e study.Evidence, cache result.Cache) study.Table {
 	}
 	t.Rows = append(t.Rows, spread)
 	if cache == result.Cold {
-		t.Notes = append(t.Notes, "Cold is of this file alone, and proven; --cache drop drops the caches of the whole machine instead, as root, as the document's script does.")
+		t.Notes = append(t.Notes, "Only this file is made cold, and that is checked; --cache drop empties the caches of the whole machine, as root, like the document's script.")
 	}
 	return t
 }
@@ -330,8 +330,8 @@ func byteCallsTable(e study.Evidence, cache result.Cache) study.Table {
 	t := study.Table{
 		Title: "System calls, " + cacheWords(cache),
 		Notes: []string{
-			"Predicted is one for each block of the way's buffer, and one more for a range, which reads on to the end. Read and write calls are the process's by /proc/self/io, the median of the trials.",
-			"All calls are by tracepoints, in the warm-up; with open, close and what the runtime does beside.",
+			"Predicted: one call for each block of the buffer, and one more for a range, which reads to the end. Read and write calls: by /proc/self/io, medians of the trials.",
+			"All calls: by tracepoints, in the warm-up, with open, close and the Go runtime's own.",
 		},
 	}
 	arms := func(w byteWay) []result.Cell {
@@ -364,7 +364,7 @@ func cacheWords(c result.Cache) string {
 	case result.Warm:
 		return "all of the file cached"
 	case result.TryCold:
-		return "none of the file cached, if that could be had"
+		return "none of the file cached, if possible"
 	}
 	return "none of the file cached"
 }
@@ -391,7 +391,7 @@ func bytesLearnt(e study.Evidence, cache, last result.Cache) string {
 	}
 	add("libc's buffer of 4 KiB saves %s of the time of a read call a byte (published: 98 %%)", saves(libcBuffering, toRead))
 	add("and %s of that of a write call a byte (99.8 %%)", saves(libcBuffering, toWrite))
-	add("a pair of one's own takes %s of libc's time to read", toLibc(diyBuffering, toRead))
+	add("DIY buffering takes %s of libc's time to read", toLibc(diyBuffering, toRead))
 	if name, ns := fastestByte(e, toRead, last); name != "" {
 		parts = append(parts, fmt.Sprintf("%s reads a byte the fastest, in %s", name, study.Duration(ns)))
 	}

@@ -83,7 +83,7 @@ func acrossTable(all []study.Evidence, of copyWork) study.Table {
 		t.Head = append(t.Head, "published, "+kind)
 	}
 	if len(beside) > 0 {
-		t.Notes = append(t.Notes, "times in User-Mode Linux compare with each other alone, and the published with each other: what can be set against them is an order, or how many times as long one takes as another")
+		t.Notes = append(t.Notes, "times in User-Mode Linux compare only with each other, and so do the published ones: compare the orders, or the ratio of two times")
 	}
 	for _, c := range of.cells {
 		row := []string{bufferText(c)}
@@ -114,7 +114,7 @@ func rankTable(all []study.Evidence, of copyWork) study.Table {
 	t := study.Table{
 		Title: of.String() + ": the fastest first", Head: []string{"Buffer Size", "Elapsed Time here", "Published"},
 		Notes: []string{
-			"= stands between neighbours whose intervals overlap, or are not known for want of rounds: which is faster is not known",
+			"= means: which of the two is faster is not known, because their intervals overlap or rounds are too few",
 			"file systems of another kernel, " + study.UserModeLinux + "…, are in an order of their own",
 		},
 	}

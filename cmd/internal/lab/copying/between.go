@@ -125,7 +125,7 @@ func largerOnAll(e study.Evidence) study.Finding {
 			}
 		}
 	}
-	f := closest.Judge(study.AtLeast(1), study.NotHere, "so it is at each step up on all of them, and this one gains the least", "this step up costs time")
+	f := closest.Judge(study.AtLeast(1), study.NotHere, "each step up gains on all of them, and this one gains the least", "this step up costs time")
 	f.Measured += ", " + where
 	return f
 }
@@ -192,7 +192,7 @@ func alike(c copyCell) func(study.Evidence) study.Finding {
 // contradictsItself judges a claim that ext4 wins by the document's own table, and
 // says what a run shows besides.
 func contradictsItself(e study.Evidence, c copyCell) study.Finding {
-	f := study.Finding{Verdict: study.NeverSo, Why: "by its own table jfs takes 0.0147 s and ext2 0.0153 s, and ext4 0.016 s"}
+	f := study.Finding{Verdict: study.NeverSo, Why: "its own table has jfs at 0.0147 s, ext2 at 0.0153 s and ext4 at 0.016 s"}
 	all := withCell(e, c)
 	if len(all) < 2 {
 		return f

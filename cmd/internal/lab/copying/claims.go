@@ -62,7 +62,7 @@ func copyBufferClaims() []study.Claim {
 			zero := study.AtMost(clock)
 			switch a, b := zero.Place(odd.Low, odd.High), zero.Place(even.Low, even.High); {
 			case a == study.Inside && b == study.Inside:
-				f.Verdict, f.Why = study.NeverSo, "both take less than the 1 ms that its clock could tell; and 16284 is a slip for 16384"
+				f.Verdict, f.Why = study.NeverSo, "both take less than its clock's 1 ms, and 16284 is a typo for 16384"
 			case a == study.Inside && b == study.Outside:
 				f.Verdict, f.Why = study.Holds, "16384 bytes take more than 1 ms"
 			case a == study.Outside:
@@ -77,7 +77,7 @@ func copyBufferClaims() []study.Claim {
 		Name: "copy-btrfs-16284", Says: "btrfs takes longer with 16284 bytes than with 4096", Published: "0.341 s, 0.0786 s", Of: "btrfs",
 		Over: copyArm(oddBuffer), Under: copyArm(4096), By: written, Allows: study.AtLeast(1), Holds: "so it does", Not: "it takes less",
 	}, {
-		Name: "copy-btrfs-16284-cpu", Says: "what btrfs takes longer with 16284 bytes is not CPU time", Published: "0.0578 s, 0.068 s at 4096", Of: "btrfs",
+		Name: "copy-btrfs-16284-cpu", Says: "the time that btrfs takes longer with 16284 bytes is not CPU time", Published: "0.0578 s, 0.068 s at 4096", Of: "btrfs",
 		Over: copyArm(oddBuffer), Under: copyArm(4096), By: study.CPUTime, Allows: study.AtMost(1),
 		Holds: "a byte takes no more CPU time than with 4096", Not: "a byte takes more CPU time than with 4096",
 	}, {
@@ -122,7 +122,7 @@ func copySyncClaims() []study.Claim {
 	return []study.Claim{{
 		Name: "copy-osync-larger", Says: "with O_SYNC too, the bigger the buffer the better",
 		Over: syncArm(1), Under: syncArm(4096), By: written, Allows: study.AtLeast(2),
-		Holds: "a byte costs that many times as much in single bytes",
+		Holds: "a byte costs this many times as much if written alone",
 		Not:   "the size does not matter here",
 	}, {
 		Name: "copy-osync-byte", Says: "1 MB by single bytes with O_SYNC takes 1582 s", Published: "1582 s",

@@ -138,19 +138,19 @@ func howMeasured(e study.Evidence, c copyCell) string {
 }
 
 // UserModeUnparted is why rows of User-Mode Linux have no user and no system time.
-const UserModeUnparted = "inside User-Mode Linux CPU time can't be parted: the kernel inside counts most of its own work as the program's, so user and system time are left out"
+const UserModeUnparted = "inside User-Mode Linux user and system time are left out: its kernel counts most of its own work as the program's"
 
 // copyNotes say how to read a table.
 func copyNotes(e study.Evidence, cells []copyCell) []string {
 	var notes []string
 	if c := cells[0]; c.form == timing.Copy && c.size == wholeSize {
 		notes = []string{
-			"the elapsed time is the median of the rounds with its interval, and their average beside; user and system part the CPU time as over all rounds together, because a kernel may part it by ticks",
+			"elapsed: the median of the rounds with its interval, beside their average; CPU time is split into user and system over all rounds together, because a kernel may count in ticks",
 			fmt.Sprintf("published is %s of %s: averages by a clock of 1 ms; the book's are ext2, 100 million bytes, and 1 million with O_SYNC", publishedFor(e), study.CopyBufferSizes),
 		}
 	}
 	if cells[0].form == timing.InC {
-		notes = append(notes, "the loop is in C, as the published one is: its CPU times have nothing of Go, and compare with the published")
+		notes = append(notes, "the loop is C, like the published one, so the CPU times compare")
 	}
 	if study.IsUserMode(placeOf(e)) {
 		notes = append(notes, UserModeUnparted)
@@ -160,13 +160,13 @@ func copyNotes(e study.Evidence, cells []copyCell) []string {
 
 func predictedNotes(e study.Evidence, cells []copyCell) (notes []string) {
 	if slices.ContainsFunc(cells, func(c copyCell) bool { return isPredicted(e, c) }) {
-		notes = append(notes, "predicted: so much was copied as its share of the time let it; the rest is taken to go on as the last half of that did, and opening, closing and the first blocks come once")
+		notes = append(notes, "predicted: only a part was copied, as the time allowed; the rest is assumed to go on like the second half of that part, and opening, closing and the first blocks count once")
 	}
 	if slices.ContainsFunc(cells, func(c copyCell) bool { return isPredicted(e, c) && len(c.pool(e)) > 1 }) {
-		notes = append(notes, "a write of at most 4 KiB takes one sync: the cost of a write is pooled over these buffers, and a predicted row is so many of them")
+		notes = append(notes, "a write of at most 4 KiB takes one sync, so its cost is pooled over these buffers, and a predicted row is a multiple of it")
 	}
 	if slices.ContainsFunc(cells, func(c copyCell) bool { return isPredicted(e, c) && !e.Summary(c.name(), wholeElapsed).HasInterval() }) {
-		notes = append(notes, fmt.Sprintf("of too few rounds for a 95 %% interval a predicted row has their least and their most; of fewer than %d rounds or %d writes none is predicted", leastRounds, leastWrites))
+		notes = append(notes, fmt.Sprintf("with too few rounds for a 95 %% interval a predicted row shows the least and the most; with fewer than %d rounds or %d writes nothing is predicted", leastRounds, leastWrites))
 	}
 	if slices.ContainsFunc(cells, func(c copyCell) bool { return c.form == timing.Synced }) {
 		notes = append(notes, "of the published O_SYNC only the row of one byte is a time: the others are one run divided by 20")
@@ -196,9 +196,9 @@ func coldNotes(e study.Evidence, cells []copyCell) []string {
 	case trials == 0:
 		return nil
 	case cold == trials:
-		return []string{fmt.Sprintf("cold: before each of the %d trials the page cache had nothing of the source, as %s reported", trials, first)}
+		return []string{fmt.Sprintf("cold: none of the source was in the page cache before each of the %d trials (%s)", trials, first)}
 	}
-	return []string{fmt.Sprintf("before %d of %d trials the page cache had nothing of the source; before the others it had some, or it is not known (%s)", cold, trials, why)}
+	return []string{fmt.Sprintf("none of the source was in the page cache before %d of %d trials; before the others some was, or that is not known (%s)", cold, trials, why)}
 }
 
 // copyCallsTable has the calls as they are predicted, and as the kernel counted them.
@@ -231,7 +231,7 @@ func streamTable(e study.Evidence) study.Table {
 		Head:  []string{"Stream", "At each point", "Time of a point", "of which fsync", "Bytes still in memory", "Syncs"},
 		Notes: []string{
 			"bytes still in memory are lost with the process: fsync alone does not see them, and fflush alone leaves the rest to the kernel",
-			"a Writer is holdfast's, whose Flush is its fflush; fsync alone is of the file below it",
+			"the Writer is holdfast's, whose Flush is like fflush; fsync alone syncs the file below it",
 		},
 	}
 	syncPerPoint := study.Each(func(t result.Trial) float64 { return float64(t.Sync) })

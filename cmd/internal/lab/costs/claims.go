@@ -135,7 +135,7 @@ func judgeSwitch(e study.Evidence) study.Finding {
 	if f, ok := unmeasured(e, emptyRung); ok {
 		return f
 	}
-	why := "the way into the kernel and back takes something else"
+	why := "the way into the kernel and back takes another time"
 	if threads := e.Median(threadRung, study.PerRecord); !math.IsNaN(threads) {
 		why = fmt.Sprintf("a call changes the processor's mode and not the process; two threads that wake each other, which is a context switch, take %s", study.Duration(threads))
 	}
@@ -191,5 +191,5 @@ func judgeNotTheDisk(e study.Evidence) study.Finding {
 		least = cold
 	}
 	return least.Judge(study.AtMost(1), study.NotHere, "what waits for the disk costs no more than a call that does not",
-		"one operation that waits for the disk costs as much as so many calls: it is the number of calls that made them dear, and none of them waited for the disk")
+		"one operation that waits for the disk costs as much as this many calls: calls are dear by their number, and none of these waited for the disk")
 }

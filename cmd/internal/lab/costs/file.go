@@ -291,7 +291,7 @@ var fileRungs = []rung{
 	{name: readByteRung, level: &ioLevel, method: "os.File, warm, " + bareLoop, does: "reads 1 byte after the other of a warm file", count: 25_000, each: 300, bytes: warmBytes, task: readsTask(1)},
 	{name: readPageRung, level: &ioLevel, method: "os.File, warm, " + bareLoop, does: "reads 4096 bytes after the others of a warm file", count: 25_000, each: 900, bytes: warmBytes, task: readsTask(study.PageBytes)},
 	{name: writeRung, level: &ioLevel, method: "os.File, " + bareLoop, does: "appends 40 bytes to a new file", count: 25_000, each: 900, bytes: 1_000_000, task: recordsTask(false)},
-	{name: coldRung, level: &seekLevel, method: oneByOne + ", proven cold", does: "reads 4096 bytes at a random place of a file of 64 MiB that is not in the page cache", count: 200, each: 2 * time.Millisecond, disk: true, bytes: coldBytes, cache: result.TryCold, missing: onlyLinux("the page cache can be emptied and asked on Linux"), task: coldTask},
+	{name: coldRung, level: &seekLevel, method: oneByOne + ", proven cold", does: "reads 4096 bytes at a random place of a file of 64 MiB that is not in the page cache", count: 200, each: 2 * time.Millisecond, disk: true, bytes: coldBytes, cache: result.TryCold, missing: onlyLinux("only Linux can empty the page cache and say what it holds"), task: coldTask},
 	{name: syncRung, method: oneByOne, does: "writes a page of an existing file, and syncs; the sync alone is timed", count: 100, each: 500 * time.Microsecond, disk: true, bytes: 800_000, task: syncTask(false)},
 	{name: growRung, method: oneByOne, does: "appends a page to a file, and syncs; the sync alone is timed", count: 100, each: 500 * time.Microsecond, disk: true, bytes: 400_000, task: syncTask(true)},
 }

@@ -222,7 +222,7 @@ var kernelRungs = append([]rung{
 // leave two goroutines that wait for each other on one of them, and mostly does.
 // Only goroutines locked to their threads must wake a thread each time.
 func goroutineRungs() []rung {
-	const half = "half a way to and fro"
+	const half = "half a round trip"
 	rungs := []rung{
 		{name: switchRung, method: half, does: "hands a token to another goroutine, over unbuffered channels and with GOMAXPROCS 1", count: 50_000, each: 250, task: switchTask(1, false)},
 		{name: crossRung, method: half, does: "the same with GOMAXPROCS 2: the other goroutine may run on the other CPU", count: 50_000, each: 400, task: switchTask(2, false)},

@@ -187,11 +187,11 @@ func processorRungs() []rung {
 	return []rung{
 		{name: callRung, level: &callLevel, method: "not inlined, less the same inlined", does: "calls a function that adds one", count: 10_000_000, each: 2, task: callTask},
 		{name: loadRung, level: &memoryLevel, method: loads, does: "follows a chain of loads through 16 KiB", count: 5_000_000, each: 4, task: chase(smallRing)},
-		{name: mutexRung, method: bareLoop, does: "locks and unlocks a sync.Mutex that nobody else has", count: 1_000_000, each: 12, task: mutexTask},
-		{name: allocRung, method: bareLoop, does: "makes a value of 64 bytes on the heap, and has the collector take it away", count: 250_000, each: 40, task: allocTask},
+		{name: mutexRung, method: bareLoop, does: "locks and unlocks a sync.Mutex that nobody else wants", count: 1_000_000, each: 12, task: mutexTask},
+		{name: allocRung, method: bareLoop, does: "allocates 64 bytes on the heap, garbage collection included", count: 250_000, each: 40, task: allocTask},
 		{name: clockRung, method: bareLoop, does: "reads the clock: time.Now", count: 300_000, each: 60, task: clockTask},
 		{name: copyRung, method: bareLoop, does: "copies 4096 bytes within the first cache", count: 500_000, each: 50, task: copyPageTask},
-		{name: memoryRung, level: &memoryLevel, method: loads, does: "follows a chain of loads through 256 MiB, in no order that can be foreseen", count: 100_000, each: 3000, missing: noMemory(machine.MemoryLimit()), task: chase(largeRing)},
+		{name: memoryRung, level: &memoryLevel, method: loads, does: "follows a chain of loads through 256 MiB, in an unpredictable order", count: 100_000, each: 3000, missing: noMemory(machine.MemoryLimit()), task: chase(largeRing)},
 		{name: bufferedRung, method: "os.File under bufio, 4 KiB", does: "writes 40 bytes through a bufio.Writer of 4 KiB, flushed at the end of each turn", count: 100_000, each: 60, bytes: 4_000_000, task: recordsTask(true)},
 	}
 }

@@ -177,8 +177,8 @@ func hierarchyTable(e study.Evidence, rungs []rung) study.Table {
 		Title: "The same here, in order of cost",
 		Head:  []string{"operation", "published", "measured here (95 %)", "method", "within the range?"},
 		Notes: []string{
-			fmt.Sprintf("the cost of one operation; what is fast is the median of %d turns in each trial, in which the loop with the operation is timed beside the loop without it, and the one is taken off the other", turns),
-			"the range beside the thread switch was published for the way into the kernel and back, which the empty system call is",
+			fmt.Sprintf("the cost of one operation; of a fast one the median of %d turns in each trial, each the loop with the operation less the loop without it", turns),
+			"the range beside the thread switch was published for the way into the kernel and back, which is the empty system call",
 		},
 	}
 	for _, r := range rungs {
@@ -273,7 +273,7 @@ func coldNote(e study.Evidence) string {
 	if why := whyNotCold(trials); why != "" {
 		return "the cold reads are not proven cold: " + why
 	}
-	return fmt.Sprintf("before the cold reads none of the file's pages was in memory, after them %s of %s were, as many as were read; what the disk itself or a machine below this one keeps can't be seen from here",
+	return fmt.Sprintf("before the cold reads none of the file's pages was in memory, after them %s of %s were, as many as were read; what the disk or a host caches can't be seen from here",
 		study.Whole(e.Median(coldRung, study.Value(residentPages))), study.Whole(float64(trials[0].Before.Pages)))
 }
 

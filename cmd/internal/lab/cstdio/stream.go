@@ -106,7 +106,7 @@ func (f *Stream) calls(op string, n int64, writing C.int) (int64, error) {
 	}
 	per := int64(f.setup.perCall())
 	if n < 0 || n%per != 0 {
-		return 0, fmt.Errorf("%s %s: %d bytes are no whole number of calls for %d bytes each", op, f.path, n, per)
+		return 0, fmt.Errorf("%s %s: %d bytes are not a multiple of a call's %d bytes", op, f.path, n, per)
 	}
 	return n / per, nil
 }

@@ -70,7 +70,7 @@ func compiler() (string, error) {
 // Missing says why nothing can be compiled here, or is empty.
 func Missing() string {
 	if runtime.GOOS == "windows" {
-		return "the exercise needs POSIX, which this system is not"
+		return "the exercise needs a POSIX system"
 	}
 	if _, err := compiler(); err != nil {
 		return err.Error()
@@ -194,7 +194,7 @@ func (w workshop) check(ctx context.Context, source string) (found Checked, err 
 		}
 		found.Faults = append(found.Faults, r.fault)
 		if r.last == 0 {
-			found.Notes = append(found.Notes, "the other cases were not tried: mend this one first")
+			found.Notes = append(found.Notes, "fix this one first; the other cases were not tried")
 			return found, nil
 		}
 		next = r.last + 1
@@ -264,7 +264,7 @@ func undefined() *regexp.Regexp {
 // crash says in words why the process died.
 func crash(report, file string, ended error) string {
 	if m := undefined().FindStringSubmatch(report); m != nil {
-		return fmt.Sprintf("%s does what C leaves undefined: %s", m[1], m[2])
+		return fmt.Sprintf("%s has undefined behaviour: %s", m[1], m[2])
 	}
 	kind := addressKind().FindStringSubmatch(report)
 	if kind == nil {
@@ -292,10 +292,10 @@ func Time(ctx context.Context, program, direction, path string, n int64) (t Timi
 	cmd.Stderr = &complaint
 	out, err := cmd.Output()
 	if err != nil {
-		return t, fmt.Errorf("the program made of your file failed: %w: %s", err, strings.TrimSpace(complaint.String()))
+		return t, fmt.Errorf("the program built from your file failed: %w: %s", err, strings.TrimSpace(complaint.String()))
 	}
 	if _, err := fmt.Sscan(string(out), &t.Open, &t.Calls, &t.Close, &t.Made, &t.Ones, &t.Twos); err != nil {
-		return t, fmt.Errorf("the program made of your file printed %q: %w", out, err)
+		return t, fmt.Errorf("the program built from your file printed %q: %w", out, err)
 	}
 	return t, nil
 }

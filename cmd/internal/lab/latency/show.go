@@ -97,7 +97,7 @@ func (l latencyEvidence) writes() study.Table {
 	t := study.Table{
 		Title: "One Write at full speed",
 		Notes: []string{
-			"percentiles are of the Writes of all rounds, ratios of the rounds' own",
+			"percentiles: of the Writes of all rounds; ratios: of single rounds",
 			"the clock itself takes " + study.Duration(l.clock()) + " a Write: the arm nothing, which is in all the others",
 		},
 	}
@@ -114,7 +114,7 @@ func (l latencyEvidence) payments() study.Table {
 	t := study.Table{
 		Title: "Who pays for the write calls",
 		Notes: []string{
-			"pays: as many Writes as calls are predicted, if these are the slowest; and their share of the time of all, without the clock's own",
+			"pays: the slowest Writes, as many as the predicted calls, and their share of the whole time, without the clock's own",
 		},
 	}
 	calls := func(c result.Cell) int64 { return sinkOf(c).calls(c.Records, c.RecordBytes) }
@@ -177,7 +177,7 @@ func (l latencyEvidence) openLoop() study.Table {
 	t := study.Table{
 		Title: fmt.Sprintf("One Write when %d a second are due", openRate),
 		Notes: []string{
-			"counted from when the record was due, and how late the system woke the writer is in it: the arm nothing; call: from the call to its return, which leaves out what a stall did to those that came meanwhile",
+			"counted from when the record was due, so late wake-ups by the system are in it (the arm nothing shows them); call: from the call to its return, without the waiting behind a stall",
 		},
 	}
 	columns := slices.Concat(l.quantiles(response, "p50", "p99", "p99.9", "longest"),
@@ -190,8 +190,8 @@ func (l latencyEvidence) visible() study.Table {
 		Title: fmt.Sprintf("Until another process can read a record, %d a second", visibleRate),
 		Notes: []string{
 			"predicted: until the buffer is full, the interval is over or the file is closed, whichever is first",
-			fmt.Sprintf("the reader polls: at the end of the file it pauses for %v, and comes back after %s (p99 %s); a delay holds up to so much", watchPause, study.Duration(l.looks("look_p50_ns")), study.Duration(l.looks("look_p99_ns"))),
-			"the bound is by time alone, and is shown plus one flush: beyond it is that flush, the waking of both processes and the reader's pause",
+			fmt.Sprintf("the reader polls: at the end of the file it pauses for %v, and comes back after %s (p99 %s), so a delay may be too long by that", watchPause, study.Duration(l.looks("look_p50_ns")), study.Duration(l.looks("look_p99_ns"))),
+			"the bound is by time alone; beyond it lie one flush, the waking of both processes and the reader's pause",
 		},
 	}
 	longest := study.Value("visible_max_ns")
@@ -253,7 +253,7 @@ func (l latencyEvidence) killed() study.Table {
 	t := study.Table{
 		Title: fmt.Sprintf("What a process that is killed has lost, at %d records a second", killedRate),
 		Notes: []string{
-			"accepted: the Writes that had returned, as the process told by a pipe; the records in the file were whole and in their order, or the trial would have failed",
+			"accepted: the Writes that had returned, as the process reported by a pipe; a trial with a torn or misplaced record in the file would have failed",
 			"medians of the rounds; most: the largest of them",
 		},
 	}
@@ -267,7 +267,7 @@ func (l latencyEvidence) memory() study.Table {
 	t := study.Table{
 		Title: "Memory: buffers × writers",
 		Notes: []string{
-			fmt.Sprintf("predicted: the buffers alone; a Writer of holdfast has two. Then %d times its size goes through each, %v where it has none", passedOn, holdfast.Size(passedUnlimited)),
+			fmt.Sprintf("predicted: the buffers alone (holdfast's Writer has two). Each then writes %d times its size, or %v if it has none", passedOn, holdfast.Size(passedUnlimited)),
 		},
 	}
 	heap := study.Value("heap_bytes")

@@ -106,7 +106,7 @@ func newLatencyPlan(c study.Choice) latencyPlan {
 func (p latencyPlan) unfit() string {
 	switch {
 	case len(p.choice.Records) > 1:
-		return fmt.Sprintf("one size of records can be given, and there are %d", len(p.choice.Records))
+		return fmt.Sprintf("give one record size, not %d", len(p.choice.Records))
 	case p.record < leastStamped:
 		return fmt.Sprintf("a record of %v has no room for its time, number and checksum; use %dB or more", holdfast.Size(p.record), leastStamped)
 	case p.record > int64(study.MaxRecord):
@@ -287,7 +287,7 @@ func (p latencyPlan) killedArms() (arms []study.Arm) {
 	sinks := append([]sink{{by: byFile}}, p.bufios(4*holdfast.KiB, 64*holdfast.KiB)...)
 	sinks = append(sinks, sink{byBufio, flushed(256*holdfast.KiB, lossWindow)})
 	for _, o := range append(sinks, p.writers(policies...)...) {
-		a := p.arm(inKilled, o, p.killed, fmt.Sprintf("%d records a second by a process that is killed at one that chance decides", killedRate))
+		a := p.arm(inKilled, o, p.killed, fmt.Sprintf("%d records a second by a process that is killed at a random one", killedRate))
 		a.Rate = killedRate
 		a.Time = 2*settling + time.Duration(2*p.killed)*time.Second/killedRate
 		a.Missing = noSharedClock()

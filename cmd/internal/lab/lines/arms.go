@@ -196,7 +196,7 @@ func (r lineRun) task() trial.Task {
 
 func publishedArms(count int64) []study.Arm {
 	unbuffered, buffered := modeRun{false, count}, modeRun{true, count}
-	format := lineArm(groupPublished, "format", "fmt.Sprintf of each line, and nothing written", count,
+	format := lineArm(groupPublished, "format", "fmt.Sprintf of each line, nothing written", count,
 		buffered.text().bytes(count), formatTime, func() trial.Task {
 			return trial.Task{Do: func(_ context.Context, c *trial.Clock) error {
 				size := int64(0)
@@ -251,7 +251,7 @@ func ours(p holdfast.Policy) study.Way { return study.Way{By: study.Ours, Policy
 func equalArms(c study.Choice, n lineCounts, size holdfast.Size) []study.Arm {
 	rows := []wayRow{
 		{name: "write", does: "one write a line", way: direct, perRecord: formatTime + callTime},
-		{name: "format", does: "making each line, and nothing written", way: study.Way{By: study.Nowhere}, perRecord: formatTime},
+		{name: "format", does: "making each line, nothing written", way: study.Way{By: study.Nowhere}, perRecord: formatTime},
 	}
 	for _, size := range study.Or(c.Buffers, []holdfast.Size{4 * holdfast.KiB, 16 * holdfast.KiB}) {
 		if size > 0 { // without a buffer it is the first arm

@@ -21,7 +21,7 @@ var plainClaims = []study.Claim{{
 	Published: "18.98–21.06x (276–289 ms to 13.6–14.6 ms)",
 	Over:      publishedUnbuffered, Under: publishedBuffered, By: study.Elapsed, Allows: study.About(20, 1.5),
 	Holds: "within a factor of 1.5 of the published ratio",
-	Not:   "the ratio is that of a write call to formatting a line, and both are this machine's own",
+	Not:   "the ratio compares a write call with formatting a line, and both depend on the machine",
 }, {
 	Name: "lines-call-cost", Source: study.FileIOExperiment,
 	Says: "a write call takes 2.8 µs", Published: "2.8 µs",
@@ -31,7 +31,7 @@ var plainClaims = []study.Claim{{
 	},
 	Allows: study.About(2800, 1.5),
 	Holds:  "without its formatting a line's call is within a factor of 1.5 of that",
-	Not:    "a call's cost is the kernel's and the processor's; the document divided all of the time by the lines, formatting included",
+	Not:    "a call's cost depends on kernel and processor; the document divided the whole time by the lines, formatting included",
 }, {
 	Name: "lines-copy-cost", Source: study.FileIOExperiment,
 	Says: "copying a line into the buffer takes 0.14 µs", Published: "0.14 µs",
@@ -72,27 +72,27 @@ var plainClaims = []study.Claim{{
 	Name: "lines-cpu", Source: study.EfficientBuffering,
 	Says: "buffering reduces CPU usage",
 	Over: equalWrite, Under: equalBufio4, By: study.CPUTime, Allows: study.AtLeast(1),
-	Holds: "so many times as much CPU time goes into one write a line",
+	Holds: "one write a line takes this many times the CPU time",
 	Not:   "the calls that it saves do not show in the CPU time",
 }, {
 	Name: "lines-25-50-calls", Source: study.FileIOExperiment,
 	Says: "through a buffer of 4 KiB 100,000 lines take 25–50 system calls", Published: "25–50",
 	Over: publishedBuffered, By: writeCalls, Text: study.Whole, Counted: true, Allows: study.Span{Least: 25, Most: 50}, Otherwise: study.NeverSo,
-	Holds: "so few were counted",
+	Holds: "the kernel counted as few",
 	Not:   "3,988,890 bytes by 4096 at a time are 974 writes",
 }, {
 	Name: "lines-flush-cost", Source: study.FileIOExperiment,
 	Says: "about 30 flushes of 2.8 µs are 0.084 ms of the buffered run", Published: "0.084 ms",
 	Over: publishedBuffered, By: writeCalls, Counted: true, Allows: study.About(30, 1.5), Otherwise: study.NeverSo,
 	Text:  func(calls float64) string { return fmt.Sprintf("%.3g ms", calls*2.8e-3) },
-	Holds: "so few flushes were counted",
+	Holds: "as few flushes were counted",
 	Not:   "by the document's own 2.8 µs a flush: there are 974 of them, and each copies 4 KiB",
 }, {
 	Name: "lines-10000-calls", Source: study.EfficientBuffering,
 	Says: "10,000 writes without a buffer are 10,000 system calls", Published: "10,000",
 	Over: constantWrite, By: writeCalls, Text: study.Whole, Counted: true, Allows: study.About(10_000, 1.01),
 	Holds: "a write is a call",
-	Not:   "so many were counted",
+	Not:   "the kernel counted as many",
 }, {
 	Name: "lines-crash", Source: study.FileIOExperiment,
 	Says: "a crash before the flush loses what is in the buffer",
@@ -128,7 +128,7 @@ var plainClaims = []study.Claim{{
 	Says: "each write updates the file's size, its modification time and its access time",
 	Over: touchedWrite, By: study.Value(accessedChanged), Text: study.Whole, Counted: true, Allows: study.AtLeast(1), Otherwise: study.NeverSo,
 	Holds: "all three were updated",
-	Not:   "a write marks the modification and the change time; the access time is that of reading (POSIX, write)",
+	Not:   "a write marks the modification and the change time; the access time changes at a read (POSIX, write)",
 	Add: func(e study.Evidence, f *study.Finding) {
 		size, modified := e.AllTrials(touchedWrite, study.Value(sizeChanged), study.Whole), e.AllTrials(touchedWrite, study.Value(modifiedChanged), study.Whole)
 		if f.Measured != "" {
@@ -155,8 +155,8 @@ var plainClaims = []study.Claim{{
 	Says: "repeated small writes fragment disk operations", Arms: []string{extentsSmall, extentsLarge},
 	Decide: func(e study.Evidence) study.Finding {
 		small, large := e.AllTrials(extentsSmall, study.Value(extentsTold), study.Whole), e.AllTrials(extentsLarge, study.Value(extentsTold), study.Whole)
-		f := small.Judge(study.AtLeast(large.High+1), study.NotHere, "the same bytes lie in more pieces where they came in small writes",
-			"the file system gives the bytes a place when it writes them back, and not at each call: they lie in no more pieces")
+		f := small.Judge(study.AtLeast(large.High+1), study.NotHere, "the same bytes lie in more pieces after small writes",
+			"the file system places bytes when it writes them back, not at each call: they lie in no more pieces")
 		if f.Measured != "" {
 			f.Measured = fmt.Sprintf("%v extents of 4 MB in writes of 40 bytes, %v in writes of 1 MiB", small, large)
 		}
@@ -245,7 +245,7 @@ func valueClaims() []study.Claim {
 		Arms: arms,
 		Over: valuesWrite, Under: valuesBufio, By: perOp, Allows: study.About(62.3, 1.5),
 		Holds: "within a factor of 1.5 of the published ratio",
-		Not:   "what a write call takes is this machine's own, and so is the ratio",
+		Not:   "the cost of a write call depends on the machine, and so does the ratio",
 	}, {
 		Name: "lines-bytes-op", Source: study.EfficientBuffering,
 		Says: "an operation allocates 53,773 bytes, and with a buffer 70,127", Published: "53,773 → 70,127",
@@ -269,7 +269,7 @@ func bothAllocate(name string, without, with study.Span) func(study.Evidence) st
 		case a == study.Inside && b == study.Inside:
 			f.Verdict, f.Why = study.Holds, "counted as a Go benchmark counts: the compiler decides it, not the machine"
 		case a == study.Outside || b == study.Outside:
-			f.Verdict, f.Why = study.NotHere, "this version of Go allocates otherwise"
+			f.Verdict, f.Why = study.NotHere, "this version of Go allocates differently"
 		default:
 			f.Verdict, f.Why, f.Settle = study.NotChecked, "the rounds differ", "--full"
 		}

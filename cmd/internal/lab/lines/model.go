@@ -101,11 +101,11 @@ func lineModel(e study.Evidence) study.Table {
 		return "less than the noise"
 	}
 	t.Notes = []string{
-		fmt.Sprintf("Of each round, from write, bufio 16KiB and write, sync each: a line is made in %s, a write call takes %s, a byte through a buffer %s, a sync %s.",
+		fmt.Sprintf("From the arms write, bufio 16KiB and write, sync each: making a line takes %s, a write call %s, a byte through a buffer %s, a sync %s.",
 			cost(func(m costModel) float64 { return m.line }), cost(func(m costModel) float64 { return m.call }),
 			cost(func(m costModel) float64 { return m.copied }), cost(func(m costModel) float64 { return m.sync })),
-		"Each cell is how many there were, and what they cost by that; a line that is written by a call of its own is copied in it.",
-		"A sync of many bytes takes longer than one of a line, and goroutines that share one wait less: there the sum is wrong, and the last column says by how much.",
+		"Each cell: how many there were, and what they cost by these figures; where a line has a call of its own, the call copies it.",
+		"A sync of many bytes takes longer than a sync of one line, and goroutines that share a sync wait less: there the sum is wrong, and the last column says by how much.",
 	}
 	return t
 }

@@ -85,7 +85,7 @@ func lineRounds(e study.Evidence) study.Table {
 	slow, fast := e.Trials(publishedUnbuffered), e.Trials(publishedBuffered)
 	rounds := min(len(slow), len(fast))
 	if rounds == 0 {
-		t.Notes = []string{"nothing was measured of it"}
+		t.Notes = []string{"not measured"}
 		return t
 	}
 	sumSlow, sumFast := 0.0, 0.0
@@ -96,7 +96,7 @@ func lineRounds(e study.Evidence) study.Table {
 	}
 	t.Rows = append(t.Rows, lineRow(fmt.Sprintf("Average of %d", rounds), sumSlow/float64(rounds), sumFast/float64(rounds)))
 	t.Notes = []string{
-		fmt.Sprintf("as published, the two do not write the same: %s and %s bytes; the arms of %s do", study.Whole(float64(slow[0].Size)), study.Whole(float64(fast[0].Size)), groupEqual),
+		fmt.Sprintf("as published, the two write different numbers of bytes (%s and %s); the arms of %s write the same", study.Whole(float64(slow[0].Size)), study.Whole(float64(fast[0].Size)), groupEqual),
 		fmt.Sprintf("write calls: %s and %s; the document says 100,000 and 25–50", study.Whole(e.Median(publishedUnbuffered, writeCalls)), study.Whole(e.Median(publishedBuffered, writeCalls))),
 		"the rounds' ratios: " + study.Ratio(e.Ratio(publishedUnbuffered, publishedBuffered, study.Elapsed)).String(),
 	}
@@ -129,7 +129,7 @@ func lineBenchmarks(e study.Evidence) study.Table {
 		t.Notes = append(t.Notes, fmt.Sprintf("the buffer makes an operation %s as fast (published: 62.3x); write calls of one: %s and %s",
 			study.Ratio(e.Ratio(valuesWrite, valuesBufio, perOp)).OrDash(),
 			study.Whole(e.Median(valuesWrite, callsPerOp)), study.Whole(e.Median(valuesBufio, callsPerOp))))
-		t.Notes = append(t.Notes, `"no slice" keeps the constant in one slice: made anew for each record it escapes, and those are the 10,000 allocations`)
+		t.Notes = append(t.Notes, `"no slice" makes the constant's slice once; made for each record it escapes to the heap, which is the 10,000 allocations`)
 	}
 	return t
 }
@@ -158,7 +158,7 @@ func lineDoes() map[string]string {
 		groupConstant:  `"line\n", the published loop`,
 		groupPipe:      "into a pipe, until the other end has read all",
 		groupSocket:    "into a TCP connection on the loopback, until the other end has read all",
-		groupBursty:    "bufio flushed after each burst of so many lines, as if to be seen then",
+		groupBursty:    "bufio flushed after each burst of lines, as if a reader waited",
 		groupLoaded:    "beside two busy processes for each processor",
 		groupHTTP:      "responses of 25 short writes into a TCP connection, each flushed at its end",
 		groupExtents:   "4 MB, synced at the end",
@@ -219,11 +219,11 @@ func lineCostNotes(e study.Evidence, group string) []string {
 		gross, net := e.Ratio(equalWrite, equalBufio4, study.PerRecord), netRatio(e, equalWrite, equalBufio4)
 		return []string{
 			fmt.Sprintf("one write a line against bufio 4KiB: %v with the formatting that both do; without it %v", study.Ratio(gross), orNoise(study.Figure(net, study.Times))),
-			"a flush by time every second has nothing to do in a run that is shorter: what it costs is its lock",
+			"a run of less than a second never flushes by time: what shows is the cost of its lock",
 		}
 	case group == groupMillion && e.Have(millionWrite):
 		if c, _ := e.Cell(millionWrite); c.Records < 1_000_000 {
-			return []string{fmt.Sprintf("%s lines in this preset; without --quick it is 1,000,000, and a line takes the same time", study.Whole(float64(c.Records)))}
+			return []string{fmt.Sprintf("%s lines with --quick, else 1,000,000; a line takes the same time", study.Whole(float64(c.Records)))}
 		}
 	}
 	return nil
@@ -286,8 +286,8 @@ func lineLosses(e study.Evidence) study.Table {
 	t := study.Table{
 		Title: "killed in the middle (SIGKILL)",
 		Notes: []string{
-			fmt.Sprintf("a second process writes %d lines a millisecond and tells of each that was accepted; what it has told of and the file does not hold is lost", killedLines),
-			"a kill takes only the process's memory: what a power cut would take besides is what the kernel has not written, which one write a line does not change",
+			fmt.Sprintf("a second process writes %d lines a millisecond and reports each accepted line; a reported line that the file does not hold is lost", killedLines),
+			"a kill takes only the process's memory; a power cut also takes what the kernel has not written, with one write a line too",
 		},
 	}
 	return study.Tabulate(t, cellsOf(e, groupCrash), []study.ArmColumn{
@@ -391,7 +391,7 @@ func formatPart(e study.Evidence, format, arm string) float64 {
 func lineLearnt(e study.Evidence) string {
 	var parts []string
 	if e.Have(publishedUnbuffered, publishedBuffered) {
-		parts = append(parts, fmt.Sprintf("one write a line takes %v as long as a bufio.Writer, where %s was published",
+		parts = append(parts, fmt.Sprintf("one write a line takes %v as long as a bufio.Writer (published: %s)",
 			study.Ratio(e.Ratio(publishedUnbuffered, publishedBuffered, study.Elapsed)), "~20x"))
 	}
 	if share := formatPart(e, equalFormat, equalBufio4); !math.IsNaN(share) {

@@ -33,7 +33,7 @@ import (
 func Study() study.Study {
 	return study.Study{
 		Name:      "lines",
-		Question:  "what does a buffer save when lines are written one by one, and what does a crash take of it",
+		Question:  "what does a buffer save when lines are written one by one, and what does a crash take",
 		Source:    study.FileIOExperiment + ", " + study.EfficientBuffering,
 		Takes:     []string{study.TakesCount, study.TakesRecord, study.TakesBuffer, study.TakesPolicy},
 		Published: linesPublished(),

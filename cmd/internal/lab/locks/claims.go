@@ -18,7 +18,7 @@ var locksClaims = []study.Claim{
 		Published: "faster",
 		Over:      mutexCounter, Under: counterName("batched"), Allows: study.More,
 		Holds: "a goroutine that counts alone takes the lock once, and not a thousand times",
-		Not:   "the lock is taken so seldom by two at once that a batch saves nothing",
+		Not:   "two goroutines so seldom want the lock at once that a batch saves nothing",
 	},
 	{
 		Name: "locks-acquisition", Says: "lock acquisition is the expensive operation of a counter",
@@ -32,7 +32,7 @@ var locksClaims = []study.Claim{
 		Published: "6.8 % slower, by the program's own run", Arms: []string{mapName(withMutex, 0), mapName(withRWMutex, 0)},
 		Over: mapName(withRWMutex, 0), Under: mapName(withMutex, 0), Allows: study.About(1.068, 1.05),
 		Holds: "its write lock takes a mutex first, and then turns the readers away",
-		Not:   "what its write lock takes beside a Mutex's is another part of the time here",
+		Not:   "its write lock costs another multiple of a Mutex's here",
 	},
 	// It asks whether a reader gets in, not how long it waits: the
 	// answer is the same on any machine.
@@ -51,7 +51,7 @@ func readersClaim(reads int64) study.Claim {
 		Name:      fmt.Sprintf("locks-rwmutex-%d", reads),
 		Says:      fmt.Sprintf("a RWMutex is 2–3x as fast as a Mutex for a read-heavy map (%d %% reads)", reads),
 		Published: "2-3x, never measured", Over: mutex, Under: rwMutex, Allows: study.AtLeast(2),
-		Holds: "a reader waits for no other, not even for one that has lost its CPU",
+		Holds: "no reader waits for another, not even for one that has lost its CPU",
 		Not:   "a read lock is two atomic additions to one word that all CPUs share, and a look-up takes no longer",
 		Add: func(e study.Evidence, f *study.Finding) {
 			cpus, had := e.Fact("GOMAXPROCS"), e.Median(rwMutex, study.CPUsUsed)

@@ -247,7 +247,7 @@ func mapsHere(e study.Evidence) study.Table {
 		Title: "A map, time of one operation",
 		Notes: []string{
 			"Against: the time as a multiple of the Mutex's, so below 1 is faster, with a 95 % interval for each ratio alone.",
-			"CPUs used: with about 1, because there is no more or other programs have the rest, no two readers read at once.",
+			"CPUs used: where it is about 1 (one CPU, or other programs have the rest) no two readers read at once.",
 			"The map has all its keys before the clock starts; a sync.Map keeps its values as interfaces, and allocates one for each write.",
 			heldHere(e),
 		},

@@ -41,7 +41,7 @@ var filesClaims = []study.Claim{
 	{
 		Name: "files-contention", Says: "I/O contention makes files dearer the more there are", Published: "10 µs a file, then 12.5, 37, 67",
 		Over: filesArm(many, openByFile), Under: filesArm(few, openByFile), Allows: study.AtLeast(1.5),
-		Holds: "a write to one of 3000 open files costs that many times one of 300",
+		Holds: "a write to one of 3000 open files costs this many times a write to one of 300",
 		Not:   "a write to one of 3000 open files costs about what one of 300 does, so it was not the files: 65 % of that program's CPU time was a linear search of its own pool",
 		Add: func(e study.Evidence, f *study.Finding) {
 			f.Measured += fmt.Sprintf(" to files that are open, as in its clock; %v made, written and closed", study.Ratio(e.Ratio(filesArm(many, byPool(perCPU)), filesArm(few, byPool(perCPU)), study.PerRecord)))
@@ -77,7 +77,7 @@ var filesClaims = []study.Claim{
 		Name: "files-coordination", Says: "the coordination of the worker pool grows with the files",
 		Over: filesArm(many, poolApart), Under: filesArm(few, poolApart), By: study.Each(workTime), Allows: study.AtLeast(1.5),
 		Holds: "a file among 3000 takes the pool that many times as long as one among 300",
-		Not:   "what the pool itself takes for a file does not grow: it is the same hand-over for each",
+		Not:   "the pool's own time for a file does not grow: each is handed over in the same way",
 		Add: func(e study.Evidence, f *study.Finding) {
 			f.Measured += fmt.Sprintf(" a file of 3000 against 300: %s of %s", study.Duration(e.Median(filesArm(many, poolApart), study.Each(workTime))), study.Duration(e.Median(filesArm(many, poolApart), study.PerRecord)))
 		},
@@ -150,7 +150,7 @@ func writesPerSecond(t result.Trial) float64 { return float64(t.Records) / t.Ela
 
 // Why a rate is reached or not: the published clock covers writes to open files only.
 const (
-	enoughWritten = "so many are written to files that are open, which is what its clock covers"
+	enoughWritten = "as many are written to files that are open, which is what its clock covers"
 	fewerWritten  = "fewer are written to files that are open, which is what its clock covers"
 )
 

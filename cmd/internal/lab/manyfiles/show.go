@@ -48,8 +48,8 @@ func filesBySize(e study.Evidence) study.Table {
 		Title: "Files of 12 bytes, published and measured here",
 		Head:  []string{"Files", "By", "Runs", "Time per op (ns)", "Time per file (µs)", "B/op", "Allocs/op", "Writes a second", "KB a file", "Time against package os"},
 		Notes: []string{
-			"published from 100 files on is the writing alone: the files are open before its clock starts and are closed after it has stopped, which the ways \"open before\" do too; all others make, write and close them in the clock",
-			"the paths are made before; the pool's or the set's own beginning and end are in the time and the memory",
+			"from 100 files on, the published times are of the writing alone: the files are opened before the clock starts and closed after it has stopped, as in the ways \"open before\"; all others make, write and close them in the clock",
+			"the paths are made before; starting and ending the pool or the set is in the time and the memory",
 			"published memory is mostly a bufio.Writer of 4 KiB for each 12 bytes; the way with a bufio.Writer for each shows it",
 		},
 	}
@@ -139,7 +139,7 @@ func filesTotals(e study.Evidence) study.Table {
 	t := study.Table{
 		Title: "All of these together, 100 to 1000 files",
 		Head:  []string{"By", "Sizes", "Files", "Time (ms)", "Writes a second", "KB a file"},
-		Notes: []string{"both sides are the sums of the same sizes: those of the published table that were run here"},
+		Notes: []string{"both sides are sums over the published sizes that were run here"},
 	}
 	var sizes []publishedRun
 	for _, p := range publishedRuns[1:] {
@@ -177,7 +177,7 @@ func filesRetriesTable(e study.Evidence) study.Table {
 		Title: "Without retries",
 		Head:  []string{"Files", "Published (s)", "Published per file (µs)", "Here (s)", "Here per file (µs)", "With retries (µs)", "Without against with"},
 		Notes: []string{
-			"nothing else is changed here: Attempts is 1, or the usual 4; no call fails, so that none is made again",
+			"only Attempts differs here, 1 or the usual 4; no call fails, so none is repeated",
 			"the published run without retries changed two things more: its pool had room for all files, and it had a worker for each",
 			fmt.Sprintf("published: %s files in %v s are %s writes a second, not 500,000", study.Whole(publishedFiles), publishedSeconds, study.Whole(publishedFiles/publishedSeconds)),
 		},
@@ -221,8 +221,8 @@ func filesBatchesTable(e study.Evidence) study.Table {
 		Title: "Batches",
 		Head:  []string{"Files", "Published (s)", "Published per file (µs)", "One WriteAll (µs)", fmt.Sprintf("A WriteAll for each %d (µs)", batchFiles), "Batches against one"},
 		Notes: []string{
-			"the published batches are given to the workers one file after the other, as without them; nor does it matter for ours, as long as nothing is synced",
-			"what a batch is good for is the table of durable files",
+			"the published batches reach the workers file by file, as without batches; for ours a batch changes nothing either, as long as nothing is synced",
+			"batches gain in the table of durable files",
 		},
 	}
 	for _, n := range sizesMade(e) {
@@ -365,9 +365,9 @@ func filesDurable(e study.Evidence) study.Table {
 	t := study.Table{
 		Title: "Durable files",
 		Notes: []string{
-			"when an arm ends all its files and their names are durable, but for sync=never; every Files says so of each file, or the trial does not count",
+			"when an arm ends, all its files and their names are durable, except with sync=never; a trial counts only if Files reports so of each file",
 			"nothing of earlier arms waits to be written when the clock starts",
-			"a file that is replaced keeps a second name, so that none is removed: see what is in the clock in docs/studies.md",
+			"a replaced file keeps a second name, so that no file is removed in the clock (docs/studies.md)",
 			callsNote,
 		},
 	}
@@ -391,7 +391,7 @@ func filesHandles(e study.Evidence) study.Table {
 	t := study.Table{
 		Title: "Lines of 100 bytes to many files in turn, by the number of handles",
 		Notes: []string{
-			"lines go to the files in turn: a cache that is smaller than the number of files finds none of them open, whichever it closes",
+			"lines go to the files in turn: a cache smaller than the number of files never finds one open, whichever it closes",
 			"the directory is kept open too: it is found, or opened, once for each file that is opened",
 			callsNote,
 		},

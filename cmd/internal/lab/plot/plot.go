@@ -113,5 +113,5 @@ func (f form) panels(rows []timing.Row) (panels []Panel, why string) {
 	if unparted {
 		return nil, whyUnparted
 	}
-	return nil, "none of its values can stand on its axis"
+	return nil, "none of its values fits on its axis"
 }

@@ -331,7 +331,7 @@ func TestZerosAndWhatIsNoTime(t *testing.T) {
 		rows[i].Elapsed, rows[i].CPU, rows[i].System = 0, 0, 0
 	}
 	_, left := All(rows)
-	if !slices.Contains(left, Omitted{"time-by-buffer-with-o-sync", "none of its values can stand on its axis"}) {
+	if !slices.Contains(left, Omitted{"time-by-buffer-with-o-sync", "none of its values fits on its axis"}) {
 		t.Errorf("%v", left)
 	}
 	for i := range rows { // zeros have their place on an axis that begins at 0

@@ -18,7 +18,7 @@ const umlPrefix = "uml-"
 // they are comparable among themselves only.
 func InUML(fileSystem string) bool { return strings.HasPrefix(fileSystem, umlPrefix) }
 
-const whyUnparted = "CPU time there can't be parted into user and system"
+const whyUnparted = "CPU time there can't be split into user and system"
 
 // rows returns the panel's rows.
 func (f form) rows(rows []timing.Row) []timing.Row {

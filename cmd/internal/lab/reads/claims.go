@@ -18,7 +18,7 @@ var readsClaims = []study.Claim{
 		Published: "4 KB",
 		Over:      warmBlocks(4 * holdfast.KiB), Under: warmBlocks(8 * holdfast.KiB), Allows: study.AtMost(1),
 		Holds: "4 KiB at once take no longer for a byte than 8 KiB do",
-		Not:   "8 KiB at once take less time for a byte than 4 KiB: it is the calls that cost, and there are half as many",
+		Not:   "8 KiB at once take less time for a byte than 4 KiB: the calls cost, and there are half as many",
 	},
 	// It counts the page faults of whole trials, whatever raised them: a
 	// thing that a size minimizes is less at that size than at another.
@@ -50,7 +50,7 @@ var readsClaims = []study.Claim{
 	{
 		Name: "reads-cpu-cache", Says: "CPU cache sizes influence the optimal buffer size (1 MiB is slower than 256 KiB)",
 		Over: warmBlocks(holdfast.MiB), Under: warmBlocks(256 * holdfast.KiB), Allows: study.More,
-		Holds: "1 MiB is out of the near cache again before it is looked at",
+		Holds: "1 MiB has left the near cache again before it is looked at",
 		Not:   "1 MiB is no slower: its bytes are still near enough when they are looked at",
 	},
 	// It asks what the kernel's read-ahead does to reads of 4 KiB.

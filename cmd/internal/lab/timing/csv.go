@@ -140,7 +140,7 @@ func quotient(x float64, scale int) string {
 }
 
 // ErrHead says that a file begins with the head of no layout.
-var ErrHead = errors.New("the first line is the head of no table of times")
+var ErrHead = errors.New("the first line is not the head of a table of times")
 
 // A RowError says which value of a file is none.
 type RowError struct {

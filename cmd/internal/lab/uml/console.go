@@ -61,7 +61,7 @@ func (c *console) end() string {
 	case c.panic != "":
 		return fmt.Sprintf("its kernel stopped: %s", c.panic)
 	case len(c.lines) > 0:
-		return fmt.Sprintf("it ended without a word of its program; its last line was %q", c.lines[len(c.lines)-1])
+		return fmt.Sprintf("it ended before its program said anything; its last line was %q", c.lines[len(c.lines)-1])
 	}
 	return "it ended without a word"
 }

@@ -30,7 +30,7 @@ type Machine struct {
 func Enter() (*Machine, error) {
 	text, err := os.ReadFile(orderPath)
 	if os.Getpid() != 1 || err != nil {
-		return nil, errors.New("this is no guest of User-Mode Linux")
+		return nil, errors.New("this does not run inside User-Mode Linux")
 	}
 	m := &Machine{Share: "/share"}
 	var o order

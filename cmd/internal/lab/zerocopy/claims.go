@@ -27,7 +27,7 @@ var zeroClaims = []study.Claim{
 	{
 		Name: "zerocopy-useless-copies", Says: "two of the sender's copies are useless, and sendfile saves them",
 		Over: pieceSocket, Under: sendfileSocket, By: cpuAMiB(toldCPU), Allows: study.AtLeast(1.5),
-		Holds: "the sender takes that many times as much CPU time for a byte where it copies",
+		Holds: "a sender that copies takes this many times the CPU time for a byte",
 		Not:   "the sender takes about as much CPU time without them",
 	},
 }

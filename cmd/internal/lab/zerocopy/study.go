@@ -271,7 +271,7 @@ func zeroFiles(e study.Evidence) study.Table {
 		Title: "From file to file",
 		Notes: []string{
 			"All are of new files, from the page cache into the page cache; nothing is synced.",
-			"A reflink copies no byte: its time is one for a file, and that of a byte falls with the size. On btrfs and xfs copy_file_range and holdfast.Copy do the same.",
+			"A reflink copies no byte: its time is for a whole file, so the time of a byte falls with the size. On btrfs and xfs copy_file_range and holdfast.Copy do the same.",
 			"holdfast.Copy opens, closes and keeps permissions and times within its time; its calls are not counted.",
 		},
 	}
