@@ -122,7 +122,7 @@ func Missing(groups []figure.Group) string {
 	if _, ok := Choose(groups); ok || len(gather(groups)) < 2 || !anyBoundsTime(groups) {
 		return ""
 	}
-	return "no policy is advised: it is not known what a bound of the loss by time costs here; a longer --time shows it, on a machine that is not busy"
+	return "no policy is advised: what it costs to limit the loss in time is not known here; measure longer (--time) on a quiet machine"
 }
 
 // boundsTime reports whether a policy bounds the loss at a power cut by time.

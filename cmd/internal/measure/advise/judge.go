@@ -228,7 +228,7 @@ func findRate(t Term, r figure.Row) Finding {
 	case r.Cell.Rate == 0:
 		return between(round(r.Rate.Lower()), int64(math.Ceil(r.Rate.Upper()*each)), "95 % interval")
 	case !r.Replayed:
-		return without(NotKnown, "measured by an older holdfast, which did not see if the writers caught up")
+		return without(NotKnown, "measured by an older holdfast, which did not notice whether the writers caught up")
 	case 2*r.Behind > r.Served.N:
 		return known(round(r.Served.Lower()), fmt.Sprintf("of %s that were due; the writers fell behind in %d of %d rounds", due, r.Behind, r.Served.N))
 	case r.Behind > 0:

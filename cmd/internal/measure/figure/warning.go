@@ -108,13 +108,13 @@ func (f Figures) warnOfCell(r Row) []Warning {
 			"ask for a lower rate").in(roundsWith(trials, func(t *result.Trial) bool { return t.Unserved > 0 })))
 	}
 	if p := r.Period; p != nil && p.Short > 0 {
-		found = append(found, newWarning("period-missed", fmt.Sprintf("in %d of %d trials slow syncs left no time for the period to fall due %d times; these are in no comparison", p.Short, len(trials), LeastDue),
+		found = append(found, newWarning("period-missed", fmt.Sprintf("in %d of %d trials slow syncs left no time for the period to fall due %d times; these trials are left out", p.Short, len(trials), LeastDue),
 			"quiet the disk").in(roundsWith(trials, func(t *result.Trial) bool { return fellDue(f.run, r.Cell, t) < LeastDue })))
 	}
 	warm := roundsWith(trials, func(t *result.Trial) bool { return t.Before == nil || !result.Cold.Holds(*t.Before) })
 	if r.Cell.Cache == result.TryCold && len(warm) > 0 {
-		found = append(found, newWarning("not-cold", fmt.Sprintf("%d of %d trials began with pages of the file in the page cache, or nobody could tell", len(warm), len(trials)),
-			"measure on a file system on a disk, whose pages can be dropped, or as root drop all or remount").in(warm))
+		found = append(found, newWarning("not-cold", fmt.Sprintf("%d of %d trials began with pages of the file in the page cache, or that is not known", len(warm), len(trials)),
+			"measure on a file system on a disk, or as root with --cache drop or remount").in(warm))
 	}
 	if s := r.Steadiness; s != nil && s.Steady < s.Trials {
 		found = append(found, newWarning("not-steady", fmt.Sprintf("%d of %d trials did not become steady", s.Trials-s.Steady, s.Trials),
@@ -154,13 +154,13 @@ func (f Figures) warnOfPlace() (found []Warning) {
 	}
 	if stack, ok := machine.ThinOrStacked(facts); ok {
 		found = append(found, newWarning("stacked-device",
-			fmt.Sprintf("the device is more than a disk (%s): first writes to a block may cost more than later ones, and the figures are those of the whole stack", stack),
+			fmt.Sprintf("the device is more than a disk (%s): first writes to a block may cost more than later ones, and the figures are of the whole stack", stack),
 			"measure on a plain disk or partition to know the disk"))
 	}
 	if machine.InVirtualMachine(facts) {
 		found = append(found, newWarning("virtual-machine",
 			"this is a virtual machine: its host shares CPUs and disk with others, and a sync is as durable as the host makes it",
-			"measure on the machine, and at the hours, that the program will run"))
+			"measure on the machine and at the hours of the real program"))
 	}
 	if machine.FrequencyScales(facts) {
 		found = append(found, newWarning("frequency-scaling",
@@ -195,8 +195,8 @@ func (f Figures) warnOfSync() []Warning {
 		return nil
 	}
 	w := newWarning("fast-sync",
-		fmt.Sprintf("a sync takes %v (median), less than disks need to store anything: perhaps a volatile cache says that bytes are durable and they are not", shortest),
-		"find out whether the disk's cache survives a power cut, else switch it off")
+		fmt.Sprintf("a sync takes %v (median), less than disks need to store anything: perhaps a volatile cache reports bytes as durable that are not", shortest),
+		"find out whether the disk's cache survives a power cut; if not, switch it off")
 	return []Warning{w.of(worst.Cell)}
 }
 
@@ -221,7 +221,7 @@ func (f Figures) warnOfProcess() (found []Warning) {
 	if end := f.Run.End; end != nil && end.ClockJump != 0 {
 		found = append(found, newWarning("clock-jump",
 			fmt.Sprintf("the time of day went %v off the monotonic clock: somebody set it, or the machine slept", end.ClockJump.Round(time.Millisecond)),
-			"keep the machine awake, then run it again; if the clock was set no figure suffered"))
+			"keep the machine awake and run it again; if only the clock was set, no figure suffered"))
 	}
 	h, resumed := f.Run.Header, f.Run.Resumed
 	if len(resumed) == 0 {
@@ -240,9 +240,9 @@ func (f Figures) warnOfProcess() (found []Warning) {
 	if len(resumed) > 1 {
 		often = fmt.Sprintf("%d times", len(resumed))
 	}
-	what := fmt.Sprintf("the run was taken up again (%s), so its rounds lie apart in time", often)
+	what := fmt.Sprintf("the run was resumed (%s), so its rounds lie apart in time", often)
 	if len(differences) > 0 {
-		what = fmt.Sprintf("the run was taken up again (%s) and not all was as before (%s)", often, strings.Join(differences, "; "))
+		what = fmt.Sprintf("the run was resumed (%s), and this had changed: %s", often, strings.Join(differences, "; "))
 	}
 	return append(found, newWarning("resumed", what, "run it in one go"))
 }

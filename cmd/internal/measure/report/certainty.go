@@ -98,7 +98,7 @@ func (s sheet) shortCause(w figure.Warning) string {
 	case "stacked-device":
 		return "the device is more than a disk"
 	case "resumed":
-		return "the run was taken up again"
+		return "the run was resumed"
 	case "fast-sync":
 		what, _, _ := strings.Cut(w.What, ", ")
 		return what + ", which is faster than disks store anything"

@@ -197,17 +197,17 @@ func ratios(c figure.Comparison) string {
 func contrastNotes(c figure.Contrast) []string {
 	method := "paired round by round (Hodges–Lehmann, signed ranks): seeds, plans and machines agree, so rounds of the same number ran the cells in the same order"
 	if c.Unpaired != "" {
-		method = "not paired, because " + c.Unpaired + ": each round of B is compared with each of A (Hodges–Lehmann, Mann–Whitney)"
+		method = "not paired, because " + c.Unpaired + ": each round of B is compared with each round of A (Hodges–Lehmann, Mann–Whitney)"
 	}
-	between := "nothing is scaled. Each turn of a cell stands beside the same records written by bufio.Writer, by write(2), or by write(2) and fdatasync(2), and B/A compares what it took against those"
+	between := "nothing is scaled. After each turn of a cell the same records are written by bufio.Writer, by write(2), or by write(2) and fdatasync(2), and B/A compares the ratios to these"
 	if slices.ContainsFunc(c.Cells, func(change figure.Change) bool { return !change.Controlled }) {
-		between = "nothing is scaled. A cell with a control is compared by what it took against the same records written by bufio.Writer, by write(2), or by write(2) and fdatasync(2); a cell without is compared by its times, and its interval allows for what the machine did meanwhile"
+		between = "nothing is scaled. A cell with a control is compared by its ratio to the same records written by bufio.Writer, by write(2), or by write(2) and fdatasync(2); a cell without one by its times, with an interval that allows for changes of the machine"
 		if moves := controlMoves(c); moves != "" {
 			between += " (" + moves + ")"
 		}
 	}
 	between += ". To see smaller changes, run two builds alternately: holdfast bench --against PROGRAM"
-	together := "all words of this page, the overall one too, hold together with 95 %"
+	together := "all verdicts here, the overall one too, hold together with 95 %"
 	switch c.Between {
 	case figure.Alternately:
 		between = "A and B ran each cell in turn, A B, B A, each pair in two new processes: what the machine did meanwhile is in both. " + layoutText(c)
@@ -216,11 +216,11 @@ func contrastNotes(c figure.Contrast) []string {
 	}
 	noise := "noise: not measured in both runs"
 	if c.Floor.Known() {
-		noise = fmt.Sprintf("noise: at most %.1f %%, the larger of the two runs (A %.1f %%, B %.1f %%), between the same thing under two names within a run",
+		noise = fmt.Sprintf("noise: at most %.1f %%, the larger of the two runs (A %.1f %%, B %.1f %%), between one cell and its repetition in a run",
 			c.Floor*100, c.A.Floor*100, c.B.Floor*100)
 	}
 	if c.Between == figure.Alternately {
-		noise = "noise: the pairs show it themselves, so it is in the intervals"
+		noise = "noise: it is in the intervals, because the pairs show it"
 	}
 	if slices.ContainsFunc(c.Cells, func(change figure.Change) bool { return change.Net }) {
 		noise += ". What measuring takes is subtracted in both"

@@ -122,7 +122,7 @@ func could(c figure.Contrast) string {
 		}
 	}
 	if len(cells) == 0 {
-		return "no change could have been seen but a gross one: the rounds are too few, or too far apart"
+		return "only a gross change could have been seen: the rounds are too few, or differ too much"
 	}
 	text := fmt.Sprintf("could have seen: %s or more in half of the cells, %s in the most precise", change(stat.Quantile(cells, 0.5)), change(slices.Min(cells)))
 	if c.InMemory.Informs() {

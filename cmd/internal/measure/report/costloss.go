@@ -166,7 +166,7 @@ func (s sheet) unadvised(t briefTable) []page.Tile {
 	}
 	if safest != cheapest {
 		text, _ := s.briefCost(g, t.policies[0])
-		tiles = append(tiles, page.Tile{Label: "From one to the other", Value: text, Note: "no policy is advised; `holdfast advise --need` chooses for a need of yours"})
+		tiles = append(tiles, page.Tile{Label: "From one to the other", Value: text, Note: "no policy is advised; `holdfast advise --need` finds one for your need"})
 	}
 	return tiles
 }

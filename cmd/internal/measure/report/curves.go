@@ -110,7 +110,7 @@ func (s sheet) latencies(g figure.Group) (charts []page.Chart) {
 	}
 	caption := ""
 	if g.Open() {
-		caption = "With points: from when a record was due. Without: from the call to its return."
+		caption = "With points: since a record was due. Without: from the call to its return."
 	}
 	return keyed(policyKeys, drawn(charts, p, caption))
 }
@@ -317,7 +317,7 @@ func (s sheet) overRounds() []page.Section {
 			line("the same again", second)
 		}
 	}
-	charts := drawn(nil, p, "A line that rises or falls is a machine that changed during the run. Two lines of the same cell lie as far apart as chance puts them.")
+	charts := drawn(nil, p, "A line that rises or falls shows a machine that changed during the run. The distance of two lines of one cell is chance.")
 	if len(charts) == 0 {
 		return nil
 	}

@@ -81,7 +81,7 @@ func (s sheet) noise() string {
 	for _, n := range s.Noises {
 		what := fmt.Sprintf("%s, %s", n.Twin.Policy, plural(n.Twin.Writers, "writer"))
 		if n.Twin.Group != "" {
-			return fmt.Sprintf("at most %.1f %% between two runs of the same thing under two names (%s)", s.Noise.Most*100, s.Noise.Of)
+			return fmt.Sprintf("at most %.1f %% between a cell and its repetition (%s)", s.Noise.Most*100, s.Noise.Of)
 		}
 		if n.Twin.Every > 0 {
 			what += ", in paced trials"

@@ -109,7 +109,7 @@ func (j fioJob) text() string {
 		b.WriteString(wrap("; "+oneLine(fmt.Sprintf(format, args...)), fioWidth, ";   "))
 	}
 	h := j.Run.Header
-	comment("%s: one cell of a run as the fio job nearest to it, so that others can check us.", h.Program)
+	comment("%s: one cell of a run, as the most similar fio job, so that fio can check the figures.", h.Program)
 	b.WriteString(";\n")
 	comment("The cell: %s, %s, %d records a trial (%s).", j.Cell.Policy, title(figure.LoadOf(j.Cell)), int64(j.moves.Records), j.why)
 	where := fmt.Sprintf("%s, seed %d", plural(j.Rounds, "round"), h.Seed)
@@ -118,10 +118,10 @@ func (j fioJob) text() string {
 	}
 	comment("We measured, %s: %s.", where, j.measured())
 	b.WriteString(";\n")
-	comment("Run it in a directory of the disk that was measured (%s), when nothing else is busy, and more than once, because one run shows no spread:", h.Dir)
+	comment("Run it in a new directory on the measured disk (%s), on a quiet machine, and several times, because one run shows no spread:", h.Dir)
 	fmt.Fprintf(&b, ";   mkdir %[1]s && fio /path/to/this/file && rmdir %[1]s\n", j.name)
-	comment("fio writes over files without asking, so the directory must be new, and mkdir sees to that; without the directory fio refuses to run.")
-	b.WriteString(";\n; What of the cell is not in the job, because fio can't express it:\n")
+	comment("fio overwrites files without asking: mkdir fails if the directory exists, and without a directory fio refuses to run.")
+	b.WriteString(";\n; What the job lacks, because fio can't express it:\n")
 	for _, l := range j.left() {
 		comment("- %s", l)
 	}
@@ -135,7 +135,7 @@ func (j fioJob) measured() string {
 	if j.Rate.HasInterval() {
 		spread = fmt.Sprintf(" (95 %%: %s)", span(j.Rate.Low, j.Rate.High))
 	}
-	return fmt.Sprintf("%s records/s%s, which is %s MiB/s, to set beside fio's BW, in %s writes/s, to set beside its IOPS",
+	return fmt.Sprintf("%s records/s%s, which is %s MiB/s (compare with fio's BW) in %s writes/s (compare with its IOPS)",
 		count(j.Rate.Median), spread, mebibytes(j.Throughput), count(float64(j.Throughput)/float64(j.write)))
 }
 
@@ -164,7 +164,7 @@ func (j fioJob) left() []string {
 	latency := fmt.Sprintf("latency: a Write's is p50 %s, p99 %s", duration(j.Latency.P50), duration(j.Latency.P99))
 	switch p := j.Cell.Policy; {
 	case p.Sync.Waits():
-		latency += ", with the sync that it waits for; fio's clat is write(2) alone, and its syncs are told apart (fsync/fdatasync; \"sync\" in JSON): a Write is to be set beside the sum"
+		latency += ", with the sync that it waits for; fio's clat is write(2) alone, and its syncs are reported apart (fsync/fdatasync; \"sync\" in JSON): compare a Write with the sum"
 	case int64(p.Buffer) >= j.Cell.RecordBytes:
 		latency += ", mostly of a copy in memory; fio's clat is that of a write(2) of bs bytes, which few Writes wait for"
 	default:
@@ -180,18 +180,18 @@ func (j fioJob) left() []string {
 	if j.Cell.Steady {
 		list = append(list, "the trials went on until the throughput was steady; the job writes as much as the median of them did")
 	}
-	return append(list, fmt.Sprintf("clock: ours runs from the first Write to the return of the last (%s a trial), less what measuring takes, and a sync at the end is not in it; fio's runs to the last write or sync, in whole milliseconds; give a larger size where that is too coarse", nanoseconds(float64(cmp.Or(j.Stages.Write, j.Elapsed)))))
+	return append(list, fmt.Sprintf("clock: holdfast's runs from the first Write to the return of the last (%s a trial), less the cost of measuring and without a sync at the end; fio's runs to the last write or sync, in whole milliseconds: give a larger size if that is too coarse", nanoseconds(float64(cmp.Or(j.Stages.Write, j.Elapsed)))))
 }
 
 // leftOfMemory lists the differences before a write(2).
 func (j fioJob) leftOfMemory() (list []string) {
 	p, n := j.Cell.Policy, j.Cell.Writers
 	if int64(p.Buffer) >= j.Cell.RecordBytes {
-		list = append(list, fmt.Sprintf("memory: the Writer copies %s of %s into its buffer for each write(2), which fio is spared: all that they take of the CPU is %s a record",
+		list = append(list, fmt.Sprintf("memory: the Writer copies %s of %s into its buffer for each write(2), and fio does not: the whole CPU time is %s a record",
 			plural(int(j.write/j.Cell.RecordBytes), "record"), holdfast.Size(j.Cell.RecordBytes), nanoseconds(float64(j.PerRecord.CPU))))
 	}
 	if p.FlushBytes > 0 {
-		list = append(list, fmt.Sprintf("flush by bytes: a write(2) starts when %v wait, and the rest of the buffer of %v takes what comes meanwhile; fio has no buffer", p.FlushBytes, p.Buffer))
+		list = append(list, fmt.Sprintf("flush by bytes: a write(2) starts when %v wait, and later records go into the rest of the buffer of %v; fio has no buffer", p.FlushBytes, p.Buffer))
 	}
 	if p.FlushEvery > 0 {
 		list = append(list, fmt.Sprintf("flush by time: a byte waits at most %v for its write(2); fio writes when it has bs bytes", p.FlushEvery))
@@ -206,7 +206,7 @@ func (j fioJob) leftOfMemory() (list []string) {
 func (j fioJob) leftOfSync() (list []string) {
 	p := j.Cell.Policy
 	if p.Sync.Mode == holdfast.SyncGroup && j.Cell.Writers > 1 {
-		list = append(list, fmt.Sprintf("group commit: %d goroutines wait for syncs that they share; a write of bs bytes stands for the average batch (%.1f records a sync), without the waking of those who wait",
+		list = append(list, fmt.Sprintf("group commit: %d goroutines wait for syncs that they share; a write of bs bytes stands for the average batch (%.1f records a sync), without waking the goroutines that wait",
 			j.Cell.Writers, float64(j.moves.Records/j.moves.Syncs)))
 	}
 	switch s := p.Sync; {
@@ -225,7 +225,7 @@ func (j fioJob) leftOfSync() (list []string) {
 		list = append(list, fmt.Sprintf("sync by %s: the Writer syncs every %v while its Writes go on; fio by count (fdatasync=%d is the average), and its writes wait for each", by, s, j.every))
 	}
 	if j.end {
-		list = append(list, "the sync at the end: the Writer's is fdatasync(2) and an fsync(2) of the directory, that of end_fsync is fsync(2) of the file")
+		list = append(list, "the sync at the end: the Writer's is fdatasync(2) and an fsync(2) of the directory, end_fsync's is fsync(2) of the file")
 	} else if j.every > 0 {
 		list = append(list, "syncs: the first of the Writer's syncs the directory too, and each looks whether the file still has a name (fstat(2)); fio leaves out the sync behind the last write")
 	}

@@ -95,8 +95,8 @@ func (s sheet) page(more More) (page.Page, error) {
 	pictures.Legend = s.legend(pictures.Charts)
 	if len(pictures.Charts) > 0 {
 		pictures.Notes = []string{
-			"Dots and lines are medians, bars and areas their 95 % intervals. Of the times of a Write, those of all rounds together, as far as ten that were timed lie beyond.",
-			"Where the time goes: medians of the trials. A policy that leaves the disk its work for later shows little of it here.",
+			"Dots and lines are medians, bars and areas their 95 % intervals. Times of a Write are of all rounds, up to the percentile with ten timed Writes beyond.",
+			"Where the time goes: medians of the trials. Work that a policy leaves to the disk for later hardly shows here.",
 		}
 		p.Sections = append(p.Sections, pictures)
 	}
@@ -237,7 +237,7 @@ func (s sheet) runFacts() []machine.Fact {
 	if s.Run.End != nil {
 		facts = append(facts, machine.Fact{Name: "took", Value: s.Run.End.Elapsed.Round(time.Second).String()})
 	}
-	return append(facts, machine.Fact{Name: "to repeat it", Value: "holdfast bench --from results.jsonl, of the results that this page was made from"})
+	return append(facts, machine.Fact{Name: "to repeat it", Value: "holdfast bench --from results.jsonl, with the results of this page"})
 }
 
 // groupPage shows the figures of a load: the compared costs, and the stages that the time is spent in.
@@ -324,9 +324,9 @@ func (s sheet) method() []string {
 		"Not in the clock: making the records, a garbage collection before the trial, reading the whole file back and checking every byte, removing it, and letting the file system settle. A time counts only if every record of every writer was in the file once, whole and in order.",
 		"Every round runs every cell once, in a new order drawn from the seed. A warm-up round comes first; it counts the system calls, which would slow a timed trial down, and is in no other figure.",
 		"Policies whose Write does not wait for the disk write the same number of records within a group; those whose Write waits have their own numbers, chosen so that a trial takes a similar time.",
-		"The empty cell writes nothing. The median of what it takes is subtracted from the times, CPU times and calls that are compared, and its interval is in theirs. User and system time are told apart in trials of at least 50 ticks of 10 ms, which is how the kernel tells them apart.",
-		"A policy with a period is judged on trials in which the period fell due at least three times. At full speed such a trial would write gigabytes, so there are paced trials at a moderate rate, beside the policy that never syncs with the same buffer.",
-		"The figure is the median with its distribution-free 95 % interval. A percentile is that of all rounds together; beside it is the interval of the single rounds' percentiles, where each has the samples for it. A cost is the Hodges-Lehmann estimate of the ratios of the same rounds; faster, slower and same are said only where the 95 % interval of these ratios and the noise allow it, else it is not proven. No outlier is dropped.",
+		"The empty cell writes nothing. Its median is subtracted from the times, CPU times and calls that are compared, and its interval is added to theirs. User and system time are shown apart only in trials of at least 50 ticks of 10 ms, because the kernel counts them by ticks.",
+		"A policy with a period is judged on trials in which the period fell due at least three times. At full speed such a trial would write gigabytes, so there are paced trials at a moderate rate, beside the same buffer without a sync.",
+		"The figure is the median with its distribution-free 95 % interval. A percentile is of all rounds together; beside it is the interval of the rounds' own percentiles, if each round has enough samples. A cost is the Hodges-Lehmann estimate of the ratios round by round; the word is faster, slower or same if its 95 % interval and the noise prove it, else not proven. No outlier is dropped.",
 		"What a crash takes is not measured here: it is what the policy promises.",
 	)
 }
@@ -336,14 +336,14 @@ func (s sheet) method() []string {
 func (s sheet) trialMethod() []string {
 	lines := []string{"A trial makes a new file, lets the writers append all their records as fast as Write returns, and then calls Flush, Sync (where the policy syncs by time or at close) and Close. The clock runs from the start of the first to the end of the last of these, and is the monotonic one."}
 	if s.anyGroup(func(l figure.Load) bool { return l.Cache != "" && l.Cache != result.NewFile }) {
-		lines = append(lines, "Where a state of the page cache was asked for, a trial appends to a file that is there already, and before the clock starts it is looked up how many of its pages are in the page cache.")
+		lines = append(lines, "If a state of the page cache was asked for, a trial appends to an existing file, and before the clock starts its pages in the page cache are counted.")
 	}
 	if s.anyGroup(func(l figure.Load) bool { return l.Steady }) {
-		lines = append(lines, "Where it goes on until it is steady, a trial ends when the throughput of the last five seconds rises or falls by no more than 10 % and spreads by no more than 20 %, and no more gathers in memory.")
+		lines = append(lines, "A steady trial ends when the throughput of the last five seconds rises or falls by at most 10 % and spreads by at most 20 %, and no more gathers in memory.")
 	}
-	timed := "Where Write waits for the disk each one is timed, else one in 31. A percentile is shown if at least ten timed Writes lie beyond it."
+	timed := "Writes that wait for the disk are all timed, others one in 31. A percentile is shown if at least ten timed Writes lie beyond it."
 	if s.anyGroup(func(l figure.Load) bool { return l.Open() }) {
-		return append(lines, "Where records are due at a rate (an open loop), the time of a Write counts from when its record was due, so that a stall shows in all records that it delays. Else they are the times of writers that go on at once (a closed loop). "+timed)
+		return append(lines, "Where records are due at a rate (an open loop), the time of a Write counts from when its record was due, so a stall shows in all records that it delays. Other times are of writers that go on at once (a closed loop). "+timed)
 	}
 	return append(lines, "The times of single Writes are service times of writers that go on at once (a closed loop). "+timed)
 }

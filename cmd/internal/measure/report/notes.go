@@ -47,11 +47,11 @@ func percentile(r figure.Row, d time.Duration) string {
 // notes explain how to read the tables, and list the doubts about them.
 func (s sheet) notes() []string {
 	notes := []string{
-		"to write: from the first Write to the return of the last, for a record; cost: that against the fastest, round by round, with its 95 % interval; a table's verdicts hold together with 95 %. " +
-			"durable: with the final flush, sync and close. cpu: user and system time of the whole process for a record. p99: of single Writes, all rounds together; below the time of the clock it is < that.",
+		"to write: the time of a record, from the first Write to the return of the last; cost: its ratio to the fastest, round by round, with a 95 % interval; all verdicts of a table hold together with 95 %. " +
+			"durable: with the final flush, sync and close. cpu: user and system time of the whole process for a record. p99: of single Writes, over all rounds; < stands before the time that the clock itself takes.",
 	}
 	if s.anyGroup(func(l figure.Load) bool { return l.Paced }) {
-		notes = append(notes, "paced trials: at this rate each lasts for three periods of its policy. cost: what the mean time of a Write differs by from that of the policy that never syncs and has the same buffer, against what that one takes above; each interval holds alone. "+
+		notes = append(notes, "paced trials: records are due at this rate, and a trial lasts for three periods of its policy. cost: how much longer a Write takes than under the same buffer without a sync, as a multiple of that policy's time above; each interval holds alone. "+
 			"oldest: the greatest age of a byte that was not durable, looked up every 5 ms"+s.boundText())
 	}
 	if slices.ContainsFunc(s.Groups, func(g figure.Group) bool {
@@ -65,25 +65,25 @@ func (s sheet) notes() []string {
 		for _, c := range s.Controls {
 			moved = append(moved, fmt.Sprintf("%s ±%.0f %%", c.Name, math.Ceil(100*float64(c.Spread))))
 		}
-		notes = append(notes, "the machine: "+strings.Join(moved, ", ")+" in nine rounds of ten. Each round is in a process of its own, and these have no code of ours")
+		notes = append(notes, "the machine: "+strings.Join(moved, ", ")+" in nine rounds of ten: bare system calls, at the beginning of each round's own process")
 	}
 	for _, h := range s.Harness {
-		text := fmt.Sprintf("subtracted: what measuring takes, %s a record with %s, CPU time %s", nanoseconds(h.Time.Median), plural(h.Cell.Writers, "writer"), nanoseconds(float64(h.CPU)))
+		text := fmt.Sprintf("subtracted: the cost of measuring, %s a record with %s, CPU time %s", nanoseconds(h.Time.Median), plural(h.Cell.Writers, "writer"), nanoseconds(float64(h.CPU)))
 		if h.Cell.Rate > 0 {
-			text = fmt.Sprintf("subtracted at %s records/s: what measuring takes, %s of a Write, CPU time %s a record", count(h.Cell.Rate), nanoseconds(float64(h.Service)), nanoseconds(float64(h.CPU)))
+			text = fmt.Sprintf("subtracted at %s records/s: the cost of measuring, %s a Write, CPU time %s a record", count(h.Cell.Rate), nanoseconds(float64(h.Service)), nanoseconds(float64(h.CPU)))
 		}
 		notes = append(notes, text)
 	}
 	if len(s.Harness) == 0 {
-		notes = append(notes, "what measuring itself takes is in the figures: the run has no cell that writes nothing")
+		notes = append(notes, "the cost of measuring is in the figures: the run has no cell that writes nothing")
 	}
 	if s.anyGroup(func(l figure.Load) bool { return l.Open() && !l.Paced }) {
-		notes = append(notes, "where records are due at a rate, that rate decides how long a trial takes: the cost there is the mean time of a Write, and due p99 counts from when a record was due")
+		notes = append(notes, "where records are due at a rate, the rate decides how long a trial takes: so cost compares the mean time of a Write, and due p99 counts from when a record was due")
 	}
 	notes = append(notes, s.cacheNotes()...)
 	if s.anyGroup(func(l figure.Load) bool { return l.Steady }) {
-		notes = append(notes, "steady: the last five seconds differ by at most 20 % and rise or fall by at most 10 % (SNIA's rule), and no more than 10 % of what was written "+
-			"stayed in memory; until then the page cache takes what the disk can't. Writers are slowed once too much waits in memory (vm.dirty_ratio).")
+		notes = append(notes, "steady: the last five seconds differ by at most 20 % and rise or fall by at most 10 % (SNIA's rule), and at most 10 % of what was written "+
+			"stayed in memory; before that the page cache takes what the disk can't. The kernel slows writers once too much waits in memory (vm.dirty_ratio).")
 	}
 	if s.Outliers > 0 {
 		notes = append(notes, fmt.Sprintf("outliers: %d of %s, and they count like all others", s.Outliers, plural(s.Trials, "trial")))
