@@ -100,7 +100,7 @@ func (b *benchmark) addFlags(cmd *cobra.Command) {
 	f.Var(cli.Once("duration", &b.Budget, cli.ParseTime(time.Second)), "time", "take at most this time, calibration included (default: 45s;\nwith --steady 1m for each policy)")
 	b.PlanFlags(f)
 	b.addLoadFlags(cmd)
-	f.Var(cli.Once("percent", &b.width, cli.ParseShare("width")), "width", "end when every ratio is known to ± this, or the time is up\n(default: when each is known to 10%, or shown to be larger or smaller)")
+	f.Var(cli.Once("percent", &b.width, cli.ParseShare("width")), "width", "end when every ratio is known to ± this, or the time is up\n(default: when each time is known to 10% and each comparison is decided)")
 	b.RoundsFlags(f)
 	f.Var(cli.Once("file", &b.from, cli.Given), "from", "repeat the run of these results: the same policies, records and order")
 	f.Var(cli.Once("file", &b.resume, cli.Given), "resume", "continue the interrupted or killed run of these results")

@@ -350,7 +350,9 @@ func (c *Contrast) doubts(before, after [][]float64) []stat.Movement {
 
 // InLayout reports whether the layout of the code may be all that differs between the two sides of a cell. A sync takes a thousand
 // times as long as what a layout changes.
-func (c Contrast) InLayout(change Change) bool { return c.Layout > 0 && !change.Cell.Policy.Sync.Waits() }
+func (c Contrast) InLayout(change Change) bool {
+	return c.Layout > 0 && !change.Cell.Policy.Sync.Waits()
+}
 
 // movements returns for each cell how far the machine may have moved. Cells without controls use the
 // cells of the same load and kind, if there are enough. It is nil unless the two were run apart.

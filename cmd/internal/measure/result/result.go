@@ -35,8 +35,8 @@ type Run struct {
 	Controls []Control
 	Rests    []Rest // in the order of their rounds
 	End      *End   // nil: the file has no end line, because the program was killed
-	Torn     bool // the last line is incomplete, and was left out
-	TornAt   int  // its number, from 1
+	Torn     bool   // the last line is incomplete, and was left out
+	TornAt   int    // its number, from 1
 }
 
 // A Header is the first line: the plan of the run, and the machine.
