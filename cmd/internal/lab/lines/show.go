@@ -96,7 +96,7 @@ func lineRounds(e study.Evidence) study.Table {
 	}
 	t.Rows = append(t.Rows, lineRow(fmt.Sprintf("Average of %d", rounds), sumSlow/float64(rounds), sumFast/float64(rounds)))
 	t.Notes = []string{
-		fmt.Sprintf("as published, the two write different numbers of bytes (%s and %s); the arms of %s write the same", study.Whole(float64(slow[0].Size)), study.Whole(float64(fast[0].Size)), groupEqual),
+		fmt.Sprintf("as published, the two write %s and %s bytes; the arms of %s write the same", study.Whole(float64(slow[0].Size)), study.Whole(float64(fast[0].Size)), groupEqual),
 		fmt.Sprintf("write calls: %s and %s; the document says 100,000 and 25–50", study.Whole(e.Median(publishedUnbuffered, writeCalls)), study.Whole(e.Median(publishedBuffered, writeCalls))),
 		"the rounds' ratios: " + study.Ratio(e.Ratio(publishedUnbuffered, publishedBuffered, study.Elapsed)).String(),
 	}

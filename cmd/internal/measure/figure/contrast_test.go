@@ -316,7 +316,15 @@ func TestMovementBetweenRuns(t *testing.T) {
 				run.Header.Cells[i].Policy = under(t, "", policy).Policy
 			}
 		}
-		if cost := contrast(t, x, y, true).Cells[1].Cost; (cost.Verdict == stat.Slower) != want || !(cost.Low > 1.03) {
+		sides := [2]figure.Side{}
+		for i, run := range []result.Run{x, y} {
+			sides[i], _ = figure.NewSide("it", run)
+		}
+		c, err := figure.Compare(sides[0], sides[1], true, 0.01)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if cost := c.Cells[1].Cost; (cost.Verdict == stat.Slower) != want || !(cost.Low > 1.03) {
 			t.Errorf("%s, 4 %% in every round: %+v", policy, cost)
 		}
 	}

@@ -15,18 +15,18 @@ import (
 	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
-// A machine gives simulated times: a record of each cell takes so many nanoseconds, with lognormal noise.
-type machine struct {
+// A simulation gives times: a record of each cell takes so many nanoseconds, with lognormal noise.
+type simulation struct {
 	cells []result.Cell
 	times []float64
 	noise []float64
 	r     *rand.Rand
 }
 
-// simulated makes a machine of policies with these times, the second half under another load. The first is run twice, and each load
+// simulated makes a simulation of policies with these times, the second half under another load. The first is run twice, and each load
 // has a cell that writes nothing.
-func simulated(seed uint64, times, noise []float64) *machine {
-	m := &machine{r: rand.New(rand.NewPCG(seed, 39))}
+func simulated(seed uint64, times, noise []float64) *simulation {
+	m := &simulation{r: rand.New(rand.NewPCG(seed, 39))}
 	add := func(c result.Cell, time, noise float64) {
 		m.cells, m.times, m.noise = append(m.cells, c), append(m.times, time), append(m.noise, noise)
 	}
@@ -50,7 +50,7 @@ func simulated(seed uint64, times, noise []float64) *machine {
 }
 
 // measure runs rounds as a session does, until enough is known or the trials are that many.
-func (m *machine) measure(t *testing.T, width float64, mostTrials int, rests bool) (run result.Run, enough bool) {
+func (m *simulation) measure(t *testing.T, width float64, mostTrials int, rests bool) (run result.Run, enough bool) {
 	t.Helper()
 	run = result.Run{Header: result.Header{SchemaVersion: result.SchemaVersion, Study: "policy", Cells: m.cells}}
 	for round := 1; len(run.Trials) < mostTrials; round++ {

@@ -91,7 +91,7 @@ func TestNothingIsNeededWhereTheAnswerIsPlain(t *testing.T) {
 	}
 	check := func(what string, run result.Run, want bool) {
 		t.Helper()
-		if needs, ok := figure.Needs(run, 0.15); (ok && len(needs) == 0) != want {
+		if needs, ok := figure.Needs(run, 0.17); (ok && len(needs) == 0) != want {
 			t.Errorf("%s: needed are %+v, %v", what, needs, ok)
 		}
 	}

@@ -64,7 +64,7 @@ func (f Figures) warnOfRounds() (found []Warning) {
 		if f.Run.Header.Plan.Words {
 			what = "the least certain figure"
 		}
-		found = append(found, newWarning("not-settled", fmt.Sprintf("%s is %s, not to ±%.3g %%", what, known, want*100), "give the run more time, or ask for less"))
+		found = append(found, newWarning("not-settled", fmt.Sprintf("%s is %s; ±%.1f %% was wanted", what, known, want*100), "give the run more time, or ask for less"))
 	}
 	return found
 }

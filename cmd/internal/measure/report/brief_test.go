@@ -157,7 +157,7 @@ func TestHowSure(t *testing.T) {
 	check("good", func(*result.Run) {})
 	check("good: a virtual machine", func(r *result.Run) { r.Header.Machine[2].Value = "virtual machine (QEMU)" })
 	check("poor: the files lie in memory", func(r *result.Run) { r.Header.Machine[3].Value = "tmpfs" })
-	check("fair: the run was taken up again", func(r *result.Run) { r.Resumed = make([]result.Resumption, 1) })
+	check("fair: the run was resumed", func(r *result.Run) { r.Resumed = make([]result.Resumption, 1) })
 	check("poor: other programs took", func(r *result.Run) {
 		for _, trial := range r.Trials {
 			busy := trial.CPU() + 10*trial.Elapsed

@@ -245,8 +245,8 @@ func TestBenchmarkHasThePercentilesOfTheTable(t *testing.T) {
 			for of, want := range map[string]string{
 				b.String():                      " " + strings.Replace(fmt.Sprintf("%.2fms", r.Latency.P99.Seconds()*1000), ".00ms", "ms", 1),
 				export(t, run, report.JSON):     fmt.Sprintf(`"p99_ns": %d`, r.Latency.P99),
-				b.String() + " ":                "all rounds together",
-				export(t, run, report.Markdown): "all rounds together",
+				b.String() + " ":                "over all rounds",
+				export(t, run, report.Markdown): "over all rounds",
 			} {
 				if !strings.Contains(strings.Join(strings.Fields(of), " "), strings.TrimSpace(want)) {
 					t.Errorf("no %q in\n%s", want, of)

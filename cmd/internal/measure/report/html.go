@@ -227,11 +227,15 @@ func (sheet) machineTable(facts []machine.Fact, value string) page.Table {
 
 func (s sheet) runFacts() []machine.Fact {
 	h := s.Run.Header
+	rounds := fmt.Sprintf("%d of %d planned", s.Rounds, h.Plan.Rounds)
+	if s.FewestRounds() < s.Rounds {
+		rounds = fmt.Sprintf("%s, %d planned", s.roundsText(), h.Plan.Rounds)
+	}
 	facts := []machine.Fact{
 		{Name: "directory", Value: h.Dir},
 		{Name: "begun", Value: h.StartedAt.Format(time.RFC1123)},
 		{Name: "program", Value: h.Program},
-		{Name: "rounds", Value: fmt.Sprintf("%s, %d planned", s.roundsText(), h.Plan.Rounds)},
+		{Name: "rounds", Value: rounds},
 		{Name: "seed of the order", Value: fmt.Sprint(h.Seed)},
 	}
 	if s.Run.End != nil {

@@ -22,16 +22,16 @@ func TestReportSaysWhatTheTrialsDo(t *testing.T) {
 			run.Trials[i].Before = &result.Residency{Pages: 257, Resident: int64(i % 3), Source: "cachestat"}
 		}
 		for _, words := range want {
-			if got := text(t, run) + html.UnescapeString(page(t, run)); !strings.Contains(got, words) {
+			if got := strings.Join(strings.Fields(text(t, run)+html.UnescapeString(page(t, run))), " "); !strings.Contains(got, words) {
 				t.Errorf("%q is not in\n%s", words, got)
 			}
 		}
 	}
 	check(func(c *result.Cell) { c.Rate = 50000 },
-		"128B records, 1 writer, 50.0k records/s due", "the cost there is the\n  mean time of a Write", "(an open loop), the time of a Write counts from when its record was due")
+		"128B records, 1 writer, 50.0k records/s due", "so cost compares the mean time of a Write", "(an open loop), the time of a Write counts from when its record was due")
 	check(func(c *result.Cell) { c.Cache = result.TryCold },
-		"1 writer, page cache try-cold", "0 to 2 of the file's 257 pages were in the page cache before each of 40 trials (cachestat)", "appends to a file that is there already")
-	check(func(c *result.Cell) { c.Steady = true }, "1 writer, until steady", "a trial ends when the throughput of the last five seconds")
+		"1 writer, page cache try-cold", "0 to 2 of the file's 257 pages were in the page cache before each of 40 trials (cachestat)", "a trial appends to an existing file")
+	check(func(c *result.Cell) { c.Steady = true }, "1 writer, until steady", "A steady trial ends when the throughput of the last five seconds")
 	check(func(*result.Cell) {}, "service times of writers that go on at once (a closed loop)")
 }
 
@@ -39,10 +39,10 @@ func TestReportSaysWhatTheTrialsDo(t *testing.T) {
 func TestHarnessIsShown(t *testing.T) {
 	run := planted(t, 10)
 	run.Header.Cells[7].Empty = true
-	if got, want := page(t, run), "subtracted: what measuring takes, 2.50µs a record with 64 writers, CPU time 1.88µs"; !strings.Contains(got, want) {
+	if got, want := page(t, run), "subtracted: the cost of measuring, 2.50µs a record with 64 writers, CPU time 1.88µs"; !strings.Contains(got, want) {
 		t.Errorf("%q is not in\n%s", want, got)
 	}
-	if got, want := page(t, planted(t, 10)), "what measuring itself takes is in the figures"; !strings.Contains(got, want) {
+	if got, want := page(t, planted(t, 10)), "the cost of measuring is in the figures"; !strings.Contains(got, want) {
 		t.Errorf("%q is not in\n%s", want, got)
 	}
 }

@@ -472,7 +472,7 @@ func TestReadRefusesMoreTrialsThanAReportHolds(t *testing.T) {
 func TestARoundOfRestingCellsIsComplete(t *testing.T) {
 	run := planted(t) // rounds 1 and 2 of a and b
 	run.Rests = []result.Rest{{Round: 2, Cells: []string{"b"}}}
-	run.Trials = append(run.Trials, plantedTrial(t, "a", 3, 1), plantedTrial(t, "b", 4, 1), plantedTrial(t, "a", 5, 1))
+	run.Trials = append(run.Trials, plantedTrial(t, "a", 3, 1), plantedTrial(t, "a", 4, 1), plantedTrial(t, "b", 4, 2), plantedTrial(t, "a", 5, 1))
 	var b bytes.Buffer
 	if err := result.Write(&b, run); err != nil {
 		t.Fatal(err)

@@ -86,8 +86,21 @@ func TestGroupOfFewOrBrokenCells(t *testing.T) {
 		t.Errorf("one cell: %d, %v", fastest, c)
 	}
 	fastest, c := CompareGroup([][]float64{{math.NaN()}, count(10), count(9)}, 0, Band)
-	if fastest != 2 || c[0].Verdict != NotProven || c[1].Verdict != NotProven || c[1].HasInterval() {
+	if fastest != 2 || c[0].Verdict != NotProven || c[0].HasInterval() || c[1].N != 9 {
 		t.Errorf("broken cells: %d, %+v", fastest, c)
+	}
+}
+
+// TestCellsAreComparedInTheRoundsThatBothHad: the third cell rests after ten rounds. That the second is faster afterwards makes it not
+// the fastest.
+func TestCellsAreComparedInTheRoundsThatBothHad(t *testing.T) {
+	first, second, rests := jittered(20, 1, 0.01), jittered(20, 1.1, 0.01), jittered(10, 3, 0.01)
+	for i := 10; i < 20; i++ {
+		second[i] = 0.5
+	}
+	fastest, c := CompareGroup([][]float64{first, second, rests}, 0, Band)
+	if fastest != 0 || c[1].N != 20 || c[2].N != 10 || !near(c[2].Ratio, 3) || c[2].Verdict != Slower {
+		t.Errorf("%d, %+v", fastest, c)
 	}
 }
 
