@@ -694,8 +694,11 @@ func TestReadmeShowsProve(t *testing.T) {
 	if found[1] != "0" || found[4] != found[5] || found[6] != found[7] {
 		t.Fatalf("docs/measured/prove.txt is of a run that does not hold: %q", answer)
 	}
-	shown, _, _ := strings.Cut(string(stored), "\n\n")
-	holdSection(t, "prove", "```console\n$ holdfast prove\n"+strings.TrimSuffix(shown, "\n")+"\n```\n")
+	parts := strings.SplitN(string(stored), "\n\n", 3) // the answer, the levels, and what was in flight
+	if len(parts) < 3 {
+		t.Fatalf("docs/measured/prove.txt has %d parts", len(parts))
+	}
+	holdSection(t, "prove", "```console\n$ holdfast prove\n"+parts[0]+"\n\n"+parts[1]+"\n```\n")
 
 	sentence := fmt.Sprintf("**Does it hold?** `holdfast prove` crashed what writes %s times: 0 of %s acknowledged records lost, all %s planted liars caught ([below](#why-trust-it)).", found[3], found[2], found[6])
 	text := readme(t)
