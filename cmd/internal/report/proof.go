@@ -112,12 +112,12 @@ func levelTable(verdicts []crash.Verdict) page.Table {
 
 // levelChart draws the verdicts of each level: promises that held and that broke, liars that were caught and that were not.
 func levelChart(verdicts []crash.Verdict) []page.Chart {
-	names := []string{"promise held", "promise broken", "not known", "control as expected", "control not as expected"}
+	names := []string{"promise held", "promise broken", "not known", "control as expected", "control not as expected", "skipped: time ran out"}
 	p := chart.Plot{
 		Title: "verdicts of each level, and controls, which show that a loss would be found", Stacked: true,
 		X: chart.Axis{Name: "verdicts", Low: 0, High: 1}, Y: chart.Axis{Categories: []string{}},
 	}
-	looks := []int{2, 1, 4, 0, 6}
+	looks := []int{2, 1, 4, 0, 6, 7}
 	for i, name := range names {
 		p.Series = append(p.Series, chart.Series{Name: name, As: chart.Bars, Look: looks[i]})
 	}
@@ -134,6 +134,8 @@ func levelChart(verdicts []crash.Verdict) []page.Chart {
 			of = 0
 		case v.Control == "" && v.Verdict == crash.Broken:
 			of = 1
+		case v.Verdict == crash.NoTime:
+			of = 5
 		case v.Control != "" && v.Verdict == crash.Held:
 			of = 3
 		case v.Control != "" && v.Verdict == crash.Broken:

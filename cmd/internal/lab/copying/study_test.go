@@ -380,7 +380,7 @@ func TestCopiesAreShownBesideWhatWasPublished(t *testing.T) {
 	text := studytest.LooksRight(t, s)
 	for _, want := range []string{
 		"4096 | ", "74.3026", "107.43", "1582.07", "predicted, from 1MiB", "measured", "7.8147",
-		"of the published O_SYNC only the row of one byte", "cold: before each of the 170 trials", "published, jfs | 1 over 14 buffers: the same",
+		"of the published O_SYNC only the row of one byte", "cold: none of the source was in the page cache before each of the 170 trials", "published, jfs | 1 over 14 buffers: the same",
 		"is the best buffer the largest | yes, 1MiB", "how much of the CPU time is the kernel's | 1B 75 %",
 	} {
 		if !strings.Contains(text, want) {

@@ -87,7 +87,7 @@ func TestLatencyRefusesWhatItCantMeasure(t *testing.T) {
 	}
 	check(study.Choice{Records: []holdfast.Size{19}}, "19B has no room")
 	check(study.Choice{Records: []holdfast.Size{study.MaxRecord + 1}}, "too large")
-	check(study.Choice{Records: []holdfast.Size{64, 128}}, "there are 2")
+	check(study.Choice{Records: []holdfast.Size{64, 128}}, "give one record size, not 2")
 	check(study.Choice{Buffers: []holdfast.Size{holdfast.GiB}}, "of memory")
 	if _, _, missing := Study().Matrix(study.Choice{Records: []holdfast.Size{20}}); len(missing) > 0 && noSharedClock() == "" {
 		t.Errorf("records of 20 bytes: %v", missing)

@@ -177,7 +177,7 @@ func TestModelAddsUpWhatCallsBytesAndSyncsCost(t *testing.T) {
 	if len(want) > 0 {
 		t.Errorf("no rows for %v in %v", want, table.Rows)
 	}
-	if n := table.Notes[0]; !strings.Contains(n, "a line is made in 50ns, a write call takes 1µs, a byte through a buffer 0.5ns, a sync 150µs") {
+	if n := table.Notes[0]; !strings.Contains(n, "making a line takes 50ns, a write call 1µs, a byte through a buffer 0.5ns, a sync 150µs") {
 		t.Error(n)
 	}
 	if rows := lineModel(studytest.Planted(3, func(string, int, *result.Measurement) {}, equalWrite)).Rows; len(rows) > 0 {

@@ -63,5 +63,5 @@ func (c *console) end() string {
 	case len(c.lines) > 0:
 		return fmt.Sprintf("it ended before its program said anything; its last line was %q", c.lines[len(c.lines)-1])
 	}
-	return "it ended without a word"
+	return "it ended and said nothing"
 }

@@ -52,8 +52,8 @@ func TestConsoleReportsWhyTheGuestEnded(t *testing.T) {
 			t.Errorf("%q: %q, want %q", printed, got, want)
 		}
 	}
-	check("", "it ended without a word")
-	check("one\r\ntwo\n", `it ended without a word of its program; its last line was "two"`)
+	check("", "it ended and said nothing")
+	check("one\r\ntwo\n", `it ended before its program said anything; its last line was "two"`)
 	check("[ 1.0] Kernel panic - not syncing: no init found. Try\nCPU: 0\n", "its kernel stopped: no init found. Try")
 	check("panic: boo\n\nKernel panic - not syncing: Attempted to kill init!\nKernel panic - not syncing: twice\n",
 		`the program inside ended with "panic: boo", and so its kernel with "Attempted to kill init!"`)

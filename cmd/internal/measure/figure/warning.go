@@ -195,9 +195,18 @@ func (f Figures) warnOfSync() []Warning {
 		return nil
 	}
 	w := newWarning("fast-sync",
-		fmt.Sprintf("a sync takes %v (median), less than disks need to store anything: perhaps a volatile cache reports bytes as durable that are not", shortest),
+		fmt.Sprintf("a sync takes %v (median), less than disks need to store anything: perhaps a volatile cache reports bytes as durable that are not", threeDigits(shortest)),
 		"find out whether the disk's cache survives a power cut; if not, switch it off")
 	return []Warning{w.of(worst.Cell)}
+}
+
+// threeDigits rounds a time to three digits.
+func threeDigits(d time.Duration) time.Duration {
+	unit := time.Duration(1)
+	for d/unit >= 1000 {
+		unit *= 10
+	}
+	return d.Round(unit)
 }
 
 // syncTime returns the time of one sync, if the cell shows it and the clock is fine enough. It is the

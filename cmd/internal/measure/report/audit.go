@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -143,6 +144,12 @@ func (a Audit) HTML(w io.Writer) error {
 		t.Rows = append(t.Rows, page.Row{Cells: []string{
 			c.Name, c.Study, fmt.Sprintf("%s (%s)", c.Says, c.Source) + judgedOn(c), orNone(c.Published), orNone(c.Measured), string(c.Verdict), c.Why, orNone(c.Command),
 		}})
+	}
+	if !slices.ContainsFunc(a.Claims, func(c study.Judged) bool { return c.Command != "" }) { // no claim is open
+		t.Head = t.Head[:len(t.Head)-1]
+		for i, row := range t.Rows {
+			t.Rows[i].Cells = row.Cells[:len(t.Head)]
+		}
 	}
 	notes := a.notes()[1:]
 	return page.Write(w, page.Page{
