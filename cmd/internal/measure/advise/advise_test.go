@@ -113,8 +113,8 @@ func TestChooseTakesPeriodsFromPacedTrials(t *testing.T) {
 	says(0.8, 0.9, 1.05, 0, "no cost shown beside "+of+" (at most 1.05x)")
 	says(0.8, 0.9, 0.95, 0, "no cost shown beside "+of+" (at most 1.00x)")
 	says(0.97, 1.01, 1.032, 100*time.Millisecond, "no cost shown beside "+of+" (at most 1.04x, measured at periods of 100ms)")
-	says(1.05, 1.1, 1.18, 100*time.Millisecond, "costs a writer at most 1.18x of "+of+" (measured at periods of 100ms)")
-	says(1.05, 1.1, 1.18, 0, "costs a writer 1.10x (1.05-1.18) of "+of)
+	says(1.05, 1.1, 1.18, 100*time.Millisecond, "costs a writer at most 1.18x against "+of+" (measured at periods of 100ms)")
+	says(1.05, 1.1, 1.18, 0, "costs a writer 1.10x (1.05-1.18) against "+of)
 	says(0.5, 1.1, 25, 100*time.Millisecond, "what it costs a writer beside "+of+" is not known (measured at periods of 100ms, in 10 trials, too far apart to bound it)")
 	r.Cost.N = 2
 	says(0, 0.9, 0, 100*time.Millisecond, "what it costs a writer beside "+of+" is not known (measured at periods of 100ms, in 2 trials, too few to bound it)")
