@@ -87,6 +87,9 @@ func (b *benchmark) args(_ *cobra.Command, args []string) error {
 	if _, ok := b.studies.Find(args[0]); ok {
 		return cli.Misuse("holdfast study "+args[0]+" repeats the experiment", "bench measures policies, and %s is a study", args[0])
 	}
+	if strings.HasSuffix(args[0], ".jsonl") {
+		return cli.Misuse("holdfast bench -o "+args[0]+" keeps results in it, and holdfast report "+args[0]+" shows them", "bench takes no arguments, but %q was given", args[0])
+	}
 	return cli.Misuse("holdfast bench --help shows the flags", "bench takes no arguments, but %q was given", args[0])
 }
 

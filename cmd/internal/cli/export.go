@@ -133,7 +133,7 @@ func (h *HeldDir) Undo() error {
 }
 
 // IsPage returns an error if browsers would not open a file of this name as a page. An empty name means no file.
-func IsPage(path string) error {
+func IsPage(flag, path string) error {
 	instead, ok := map[string]string{
 		".csv":  "add --export csv, or name it .html",
 		".json": "add --export json, or name it .html",
@@ -144,7 +144,7 @@ func IsPage(path string) error {
 		".svg":  "name it .html; the page saves its pictures as PNG and SVG",
 	}[filepath.Ext(path)]
 	if ok {
-		return Misuse(instead, "-o %s: -o writes a page of HTML", path)
+		return Misuse(instead, "%s %s: %[1]s writes a page of HTML", flag, path)
 	}
 	return nil
 }

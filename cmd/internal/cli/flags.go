@@ -129,6 +129,8 @@ func ParseShare(noun string) func(string) (float64, error) {
 		}
 		if isPercent {
 			x /= 100
+		} else if x == 1 {
+			return 0, fmt.Errorf("a %s of 1 means 100%%; write 100%%, or 1%%", noun)
 		} else if x > 1 && x <= 100 {
 			return 0, fmt.Errorf("a %s of %s means %g%%, and the most is 100%%; did you mean %[2]s%%?", noun, text, 100*x)
 		}

@@ -81,7 +81,7 @@ func twoResults(_ *cobra.Command, args []string) error {
 
 func (c *comparison) run(cmd *cobra.Command, nameA, nameB string) error {
 	if c.format == "" {
-		if err := cli.IsPage(c.output); err != nil {
+		if err := cli.IsPage("-o", c.output); err != nil {
 			return err
 		}
 	}

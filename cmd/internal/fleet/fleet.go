@@ -76,7 +76,7 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 		return cli.Misuse("holdfast report FILE --export bench writes the lines of one host", "--export bench: %w", show.ErrNoBenchmark)
 	}
 	if c.format == "" {
-		if err := cli.IsPage(c.output); err != nil {
+		if err := cli.IsPage("-o", c.output); err != nil {
 			return err
 		}
 	}

@@ -118,7 +118,7 @@ func (r *reporting) args(_ *cobra.Command, args []string) error {
 		return nil
 	}
 	if r.format == "" {
-		if err := cli.IsPage(r.output); err != nil {
+		if err := cli.IsPage("-o", r.output); err != nil {
 			return err
 		}
 	}

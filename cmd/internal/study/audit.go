@@ -118,7 +118,7 @@ func (a *audit) run(cmd *cobra.Command) error {
 		return err
 	}
 	// Before anything is measured.
-	if err := errors.Join(cli.IsFree("-o", a.dir), cli.IsFree("--page", a.page)); err != nil {
+	if err := errors.Join(cli.IsFree("-o", a.dir), cli.IsPage("--page", a.page), cli.IsFree("--page", a.page)); err != nil {
 		return err
 	}
 	switch {

@@ -88,6 +88,9 @@ func ParseNeed(text string) (Need, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, fmt.Errorf("the need is empty; write it like loss<=1s,rate>=50k/s,p99<10ms")
 	}
+	if strings.ContainsAny(text, ";&|") {
+		return nil, fmt.Errorf("%q: terms are joined by commas, as in loss<=1s,rate>=50k/s,p99<10ms", text)
+	}
 	for part := range strings.SplitSeq(text, ",") {
 		t, err := parseTerm(strings.TrimSpace(part))
 		if err != nil {

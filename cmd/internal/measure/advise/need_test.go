@@ -51,6 +51,8 @@ func TestParseNeedRefuses(t *testing.T) {
 		}
 	}
 	check("", "the need is empty", "loss<=1s")
+	check("loss<=1s;p99<10ms", "joined by commas", "loss<=1s,rate>=50k/s")
+	check("loss<=1s && p99<10ms", "joined by commas", "loss<=1s,rate>=50k/s")
 	check("fast", `"fast" has no <=, < or >=`, "rate>=50k/s")
 	check("loss<=1s,", `"" has no`)
 	check("speed>=1", `"speed" is not a term of a need; use loss, crash, rate,`, "or memory")
