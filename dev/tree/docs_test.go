@@ -731,6 +731,7 @@ func benchShown(out []byte) string {
 	use, _, _ = strings.Cut(use, "\n     no cost ")
 	use, _, _ = strings.Cut(use, "\n     costs ")
 	use, _, _ = strings.Cut(use, "\n     is the ")
+	use, _, _ = strings.Cut(use, "\n     is as fast ")
 	use, _, _ = strings.Cut(use, "\n     what it costs ")
 	return table + "\n\nuse  " + strings.TrimSuffix(use, "\n") + "\n"
 }

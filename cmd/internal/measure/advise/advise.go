@@ -103,6 +103,8 @@ func Choose(groups []figure.Group) (a Advice, ok bool) {
 			a.Costs = "is the fastest to write"
 		case chosen.paced():
 			a.Costs = chosen.atAPace(prices(chosen))
+		case chosen.worst() < 1: // by the median of the rounds another one is the fastest
+			a.Costs = "is as fast as the fastest, within the noise"
 		}
 		if durable != nil && chosen != durable {
 			a.Nothing = "to lose nothing: " + durable.policy.String() + ", " + prices(durable)

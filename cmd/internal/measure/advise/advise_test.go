@@ -63,6 +63,8 @@ func TestChoose(t *testing.T) {
 	check("each is the cheaper durable one", one(1, 1.01, 14, 1.08), "use `buffer=0,sync=each`; costs a writer 1.08x against the fastest; a power cut loses nothing")
 	check("nothing bounds", []figure.Group{costs(1, map[holdfast.Policy]float64{never: 1, holdfast.Unbuffered(): 12}, never, holdfast.Unbuffered())},
 		"use `buffer=64KiB,sync=never`; is the fastest to write; a power cut loses anything not synced")
+	check("another is the fastest by its median", []figure.Group{costs(1, map[holdfast.Policy]float64{never: 0.99, holdfast.Buffered(holdfast.MiB): 1}, holdfast.Buffered(holdfast.MiB), never)},
+		"use `buffer=64KiB,sync=never`; is as fast as the fastest, within the noise; a power cut loses anything not synced")
 	many := append(one(1, 1.03, 14, 15), costs(64, map[holdfast.Policy]float64{never: 1, periodic: 1.5, group: 2.1, each: 200}, all...))
 	check("two loads", many, "use `buffer=64KiB,flush=100ms,sync=1s`; costs a writer 1.03x with 1 writer, 1.50x with 64 writers against the fastest"+lastSecond+nothing+"14x with 1 writer, 2.1x with 64 writers"+only)
 	tenth := policy("buffer=64KiB,flush=100ms,sync=100ms")
