@@ -97,7 +97,7 @@ func Choose(groups []figure.Group) (a Advice, ok bool) {
 		return Advice{}, false
 	}
 	say := func(prices func(*candidate) string, loss string) (a Advice) {
-		a = Advice{Policy: chosen.policy, Costs: "costs a writer " + prices(chosen) + " against " + chosen.base(), Loses: "a power cut loses " + loss, Rule: rule}
+		a = Advice{Policy: chosen.policy, Costs: "costs " + prices(chosen) + " against " + chosen.base(), Loses: "a power cut loses " + loss, Rule: rule}
 		switch {
 		case chosen.worst() == 1:
 			a.Costs = "is the fastest to write"
@@ -176,7 +176,7 @@ func (c *candidate) atAPace(price string) string {
 		if bounded {
 			text = "at most " + most
 		}
-		return "costs a writer " + text + " against " + c.base() + inBrackets(rests)
+		return "costs " + text + " against " + c.base() + inBrackets(rests)
 	}
 	if !bounded {
 		why := "too far apart to bound it"

@@ -56,20 +56,20 @@ func TestChoose(t *testing.T) {
 	}
 	const lastSecond, nothing = "; a power cut loses at most the last 1s + one sync", "; to lose nothing: buffer=64KiB,sync=group, "
 	const only = "; chosen by rule, not by figures: it alone bounds the loss in time here"
-	check("a bound is nearly free", one(1, 1.03, 14, 15), "use `buffer=64KiB,flush=100ms,sync=1s`; costs a writer 1.03x against the fastest"+lastSecond+nothing+"14x"+only)
+	check("a bound is nearly free", one(1, 1.03, 14, 15), "use `buffer=64KiB,flush=100ms,sync=1s`; costs 1.03x against the fastest"+lastSecond+nothing+"14x"+only)
 	check("a bound is the fastest", one(1.2, 1, 14, 15), "use `buffer=64KiB,flush=100ms,sync=1s`; is the fastest to write"+lastSecond+nothing+"14x"+only)
 	check("a bound is dear", one(1, 11, 14, 15), "use `buffer=64KiB,sync=never`; is the fastest to write; a power cut loses anything not synced"+nothing+"14x")
-	check("durable is nearly free", one(1, 1.01, 1.08, 15), "use `buffer=64KiB,sync=group`; costs a writer 1.08x against the fastest; a power cut loses nothing")
-	check("each is the cheaper durable one", one(1, 1.01, 14, 1.08), "use `buffer=0,sync=each`; costs a writer 1.08x against the fastest; a power cut loses nothing")
+	check("durable is nearly free", one(1, 1.01, 1.08, 15), "use `buffer=64KiB,sync=group`; costs 1.08x against the fastest; a power cut loses nothing")
+	check("each is the cheaper durable one", one(1, 1.01, 14, 1.08), "use `buffer=0,sync=each`; costs 1.08x against the fastest; a power cut loses nothing")
 	check("nothing bounds", []figure.Group{costs(1, map[holdfast.Policy]float64{never: 1, holdfast.Unbuffered(): 12}, never, holdfast.Unbuffered())},
 		"use `buffer=64KiB,sync=never`; is the fastest to write; a power cut loses anything not synced")
 	check("another is the fastest by its median", []figure.Group{costs(1, map[holdfast.Policy]float64{never: 0.99, holdfast.Buffered(holdfast.MiB): 1}, holdfast.Buffered(holdfast.MiB), never)},
 		"use `buffer=64KiB,sync=never`; is as fast as the fastest, within the noise; a power cut loses anything not synced")
 	many := append(one(1, 1.03, 14, 15), costs(64, map[holdfast.Policy]float64{never: 1, periodic: 1.5, group: 2.1, each: 200}, all...))
-	check("two loads", many, "use `buffer=64KiB,flush=100ms,sync=1s`; costs a writer 1.03x with 1 writer, 1.50x with 64 writers against the fastest"+lastSecond+nothing+"14x with 1 writer, 2.1x with 64 writers"+only)
+	check("two loads", many, "use `buffer=64KiB,flush=100ms,sync=1s`; costs 1.03x with 1 writer, 1.50x with 64 writers against the fastest"+lastSecond+nothing+"14x with 1 writer, 2.1x with 64 writers"+only)
 	tenth := policy("buffer=64KiB,flush=100ms,sync=100ms")
 	check("two bounds", []figure.Group{costs(1, map[holdfast.Policy]float64{never: 1, periodic: 1.03, tenth: 1.3, group: 14}, never, tenth, periodic, group)},
-		"use `buffer=64KiB,flush=100ms,sync=1s`; costs a writer 1.03x against the fastest"+lastSecond+nothing+"14x; chosen by rule: the cheapest here that bounds the loss in time")
+		"use `buffer=64KiB,flush=100ms,sync=1s`; costs 1.03x against the fastest"+lastSecond+nothing+"14x; chosen by rule: the cheapest here that bounds the loss in time")
 }
 
 // TestChooseTakesPeriodsFromPacedTrials: the burst, in which the period never fell due, is no
@@ -115,8 +115,8 @@ func TestChooseTakesPeriodsFromPacedTrials(t *testing.T) {
 	says(0.8, 0.9, 1.05, 0, "no cost shown beside "+of+" (at most 1.05x)")
 	says(0.8, 0.9, 0.95, 0, "no cost shown beside "+of+" (at most 1.00x)")
 	says(0.97, 1.01, 1.032, 100*time.Millisecond, "no cost shown beside "+of+" (at most 1.04x, measured at periods of 100ms)")
-	says(1.05, 1.1, 1.18, 100*time.Millisecond, "costs a writer at most 1.18x against "+of+" (measured at periods of 100ms)")
-	says(1.05, 1.1, 1.18, 0, "costs a writer 1.10x (1.05-1.18) against "+of)
+	says(1.05, 1.1, 1.18, 100*time.Millisecond, "costs at most 1.18x against "+of+" (measured at periods of 100ms)")
+	says(1.05, 1.1, 1.18, 0, "costs 1.10x (1.05-1.18) against "+of)
 	says(0.5, 1.1, 25, 100*time.Millisecond, "what it costs a writer beside "+of+" is not known (measured at periods of 100ms, in 10 trials, too far apart to bound it)")
 	r.Cost.N = 2
 	says(0, 0.9, 0, 100*time.Millisecond, "what it costs a writer beside "+of+" is not known (measured at periods of 100ms, in 2 trials, too few to bound it)")
