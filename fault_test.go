@@ -24,6 +24,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
+	"github.com/holdfast-go/holdfast/internal/crash/syscallfault"
 	"github.com/holdfast-go/holdfast/internal/isolate"
 	"github.com/holdfast-go/holdfast/internal/policies"
 )
@@ -38,6 +39,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
+	syscallfault.Launch()
 	flag.Parse()
 	if *faultSeed == 0 {
 		*faultSeed = rand.Uint64N(1e9) + 1

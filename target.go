@@ -8,6 +8,7 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/holdfast-go/holdfast/internal/deadline"
 	"github.com/holdfast-go/holdfast/internal/dirent"
 	"github.com/holdfast-go/holdfast/internal/records"
 	"github.com/holdfast-go/holdfast/internal/sys"
@@ -27,6 +28,7 @@ type target struct {
 	osFile *os.File    // the file, if it is one
 	own    bool        // the Writer has opened osFile, and nobody else closes it
 	fd     sys.Descriptor
+	device uint64       // the number of its file system, if the policy has clocks and it is known
 	linked bool         // the file had a name in newTarget
 	entry  dirent.Entry // must be durable for the file to be found after a crash
 	ender  records.Ender
@@ -43,12 +45,18 @@ func newTarget(f File, p Policy, name dirent.Entry) (target, error) {
 	osFile, ok := f.(*os.File)
 	if !ok {
 		t.ender, _ = f.(records.Ender)
+		if placed, ok := f.(deadline.Placed); ok {
+			t.device = placed.FileSystemDevice()
+		}
 		return t, nil
 	}
-	t.osFile, t.datasync, t.linked = osFile, true, name.Named
+	t.osFile, t.datasync, t.linked, t.device = osFile, true, name.Named, name.Device
 	if t.linked {
 		t.fd, t.own = sys.NewDescriptor(osFile)
 		return t, nil
+	}
+	if p.Due().Flush > 0 {
+		t.device, _ = sys.Identity(osFile)
 	}
 	links, err := t.links()
 	t.linked = err == nil && links > 0
@@ -105,15 +113,6 @@ func (t *target) writeOnce(p []byte) (n int) {
 	}
 	n, _ = t.osFile.Write(p)
 	return n
-}
-
-// device returns the device number of the file's file system, or 0 if it is not known.
-func (t *target) device() uint64 {
-	if t.osFile == nil {
-		return 0
-	}
-	device, _ := sys.Identity(t.osFile)
-	return device
 }
 
 // sync makes all written bytes durable, and the first time the directory entry too. It

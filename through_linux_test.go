@@ -4,12 +4,16 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/crash/syscallfault"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
 // TestWriteThroughContinuesAtTheExactByte lets the kernel take a part of an unbuffered Write: no file of this process may
@@ -60,4 +64,69 @@ func TestWriteThroughContinuesAtTheExactByte(t *testing.T) {
 		}
 		return holdfast.New(f, holdfast.Unbuffered())
 	})
+}
+
+// TestWriteThroughGoesOnBehindAShortWrite has the kernel take half of an unbuffered Write, and then the rest. The Writer is in
+// a process of its own, whose calls are supervised.
+func TestWriteThroughGoesOnBehindAShortWrite(t *testing.T) {
+	const child = "HOLDFAST_TEST_SHORT_WRITES"
+	record := []byte(strings.Repeat("0123456789", 20))
+	if dir := os.Getenv(child); dir != "" {
+		opened, err := holdfast.Create(filepath.Join(dir, "opened"), holdfast.Unbuffered())
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.Create(filepath.Join(dir, "given"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		given, err := holdfast.New(f, holdfast.Unbuffered())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, w := range []*holdfast.Writer{opened, given} {
+			for range 3 {
+				if n, err := w.Write(record); n != len(record) || err != nil {
+					t.Errorf("Writer %d: %d, %v", i, n, err)
+				}
+			}
+			if err := w.Close(); err != nil || w.Flushed() != int64(3*len(record)) {
+				t.Errorf("Writer %d: flushed %d, %v", i, w.Flushed(), err)
+			}
+		}
+		return
+	}
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self, isolate.OnlyThis(t))
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	cmd.Env = append(os.Environ(), child+"="+dir)
+	short := 0
+	s, err := syscallfault.Start(cmd, dir, []syscallfault.Kind{syscallfault.Write}, func(c *syscallfault.Call) {
+		if c.Number%2 == 1 && c.Shorten() {
+			short++
+		}
+	})
+	if err != nil {
+		t.Skip(err)
+	}
+	failed := cmd.Wait()
+	if _, err := s.Stop(); failed != nil || err != nil {
+		t.Fatalf("%v, %v:\n%s", failed, err, out.String())
+	}
+	if short != 2*3 {
+		t.Errorf("%d writes were short, want those of each Write", short)
+	}
+	for _, name := range []string{"opened", "given"} {
+		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || !bytes.Equal(got, bytes.Repeat(record, 3)) {
+			t.Errorf("%s has %q, %v", name, got, err)
+		}
+	}
 }

@@ -111,9 +111,8 @@ func newWriter(f File, p Policy, name dirent.Entry) (*Writer, error) {
 	}
 	w.flush.idle.L, w.flush.space.L, w.flush.turn.free.L = &w.mu, &w.mu, &w.mu
 	if w.due.Flush > 0 {
-		device := sync.OnceValue(w.target.device)
-		w.flush.timer.Init(w.due.Flush, device, w.flushDue)
-		w.sync.timer.Init(w.due.Sync, device, w.syncDue)
+		w.flush.timer.Init(w.due.Flush, &w.target.device, w.flushDue)
+		w.sync.timer.Init(w.due.Sync, &w.target.device, w.syncDue)
 	}
 	return w, nil
 }
@@ -403,8 +402,8 @@ func (w *Writer) Close() (err error) {
 		w.closeErr = errjoin.Join(w.reports.unreported, flushErr, syncErr, w.reports.final, closeErr)
 		w.reportLocked(closeErr)
 		w.closed = true
-		w.flush.timer.Set(false)
-		w.sync.timer.Set(false)
+		w.flush.timer.Release()
+		w.sync.timer.Release()
 		w.flush.idle.Broadcast()
 		err = w.closeErr
 	}()

@@ -315,6 +315,14 @@ func (l *logFile) open(perm uint32, like *access, create int) error {
 // Name returns the path for the Writer's errors.
 func (l *logFile) Name() string { return l.path }
 
+// FileSystemDevice is [deadline.Placed]'s: another process may keep a shared log locked.
+func (l *logFile) FileSystemDevice() uint64 {
+	if l.options.Shared {
+		return 0
+	}
+	return l.key.Device
+}
+
 // isTorn reports whether the file ends without a line feed. It returns false if the file can't be
 // read.
 func (l *logFile) isTorn() bool {

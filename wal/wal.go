@@ -248,11 +248,10 @@ func open(d disk, dir string, o Options) (*Log, Recovery, error) {
 	if o.Policy.Sync.Waits() {
 		l.limit = max(l.limit, groupBuffer)
 	}
-	device := func() uint64 { return l.dir.key.Device }
 	if l.due.Flush != l.due.Sync { // if equal, the sync flushes all
-		l.flushTimer.Init(l.due.Flush, device, func() { l.fired(&l.flushTimer, false) })
+		l.flushTimer.Init(l.due.Flush, &l.dir.key.Device, func() { l.fired(&l.flushTimer, false) })
 	}
-	l.syncTimer.Init(l.due.Sync, device, func() { l.fired(&l.syncTimer, true) })
+	l.syncTimer.Init(l.due.Sync, &l.dir.key.Device, func() { l.fired(&l.syncTimer, true) })
 	found, err := l.recover(dir)
 	if err != nil {
 		l.release()
@@ -380,6 +379,8 @@ func (l *Log) release() error {
 	var err error
 	l.mu.Lock()
 	l.released = true
+	l.flushTimer.Release()
+	l.syncTimer.Release()
 	for _, s := range l.segments {
 		if s.pins == 0 {
 			l.closeReadLocked(s)

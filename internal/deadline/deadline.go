@@ -3,7 +3,7 @@ package deadline
 
 import (
 	"math"
-	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -11,96 +11,75 @@ import (
 // It is not safe for concurrent use.
 type Timer struct {
 	period  time.Duration
-	timer   *time.Timer
 	running bool
+	fire    func()
+
+	timer  *time.Timer // its own; nil: it is one of clock's
+	clock  *clock
+	device *uint64
+
+	// due is when fire is called, by clock's time, or 0. held says that clock has the Timer: it
+	// looks at due at the time at, or before. So to stop the Timer and to set it again, as a busy
+	// Writer does, takes no lock.
+	due   atomic.Int64
+	held  atomic.Bool
+	at    int64 // guarded by clock.mu
+	place int   // in clock.timers; guarded by clock.mu
+}
+
+// A Placed file knows its file system. A Writer asks it once, for its timers.
+type Placed interface {
+	// FileSystemDevice returns the number of the file system's device. It is 0 if a write or a sync may wait
+	// for something else than that.
+	FileSystemDevice() uint64
 }
 
 // Init makes the timer. It calls fire a period after each Set(true). If device is not nil, at most
-// abreast timers of one device call fire at once; the others wait for their turn. device is called
-// when the timer fires; 0 means no limit.
-func (d *Timer) Init(period time.Duration, device func() uint64, fire func()) {
-	if d.period = period; period == 0 {
-		return
+// abreast timers of one device call fire at once, and the others wait for their turn without a
+// goroutine. *device is read when the timer is due; 0 means no limit.
+func (d *Timer) Init(period time.Duration, device *uint64, fire func()) {
+	switch d.period, d.fire = period, fire; {
+	case period == 0:
+	case device != nil && !isFake(time.Now()):
+		d.clock, d.device = shared(), device
+	default:
+		d.timer = time.AfterFunc(math.MaxInt64, fire)
+		d.timer.Stop()
 	}
-	call := fire
-	if device != nil {
-		call = func() { inTurn(device(), fire) }
-	}
-	d.timer = time.AfterFunc(math.MaxInt64, call)
-	d.timer.Stop()
 }
+
+// isFake reports whether a time is that of a bubble of testing/synctest, which begins with the year 2000.
+// Each bubble has its own time and its own goroutines, so no clock can have the timers of two.
+func isFake(now time.Time) bool { return now.Year() < 2020 }
 
 // Set starts the timer if it does not run, or stops it. fire must begin with Set(false).
 func (d *Timer) Set(runs bool) {
 	if d.period == 0 || d.running == runs {
 		return
 	}
-	if d.running = runs; runs {
+	d.running = runs
+	switch {
+	case d.clock != nil && runs:
+		d.clock.start(d)
+	case d.clock != nil:
+		d.due.Store(0)
+	case runs:
 		d.timer.Reset(d.period)
-	} else {
+	default:
 		d.timer.Stop()
+	}
+}
+
+// Release is Set(false) when the timer is no longer needed: nothing refers to it from now on.
+func (d *Timer) Release() {
+	d.Set(false)
+	if d.clock != nil {
+		d.clock.drop(d)
 	}
 }
 
 // Running reports whether the timer runs. A timer with a period of 0 counts as running.
 func (d *Timer) Running() bool { return d.period == 0 || d.running }
-
-// abreast is the most calls of fire at once per device: each may hold a thread in a system call for
-// as long as the disk takes. Thousands of files can come due together, and a disk has no use for
-// more than its queue.
-const abreast = 64
-
-// turns holds the calls of timers, by device. It is global, as threads are.
-var turns = struct {
-	sync.Mutex
-	devices map[uint64]*queue
-}{devices: map[uint64]*queue{}}
-
-// A queue holds the number of running calls of a device, and the waiting calls.
-type queue struct {
-	running int
-	waiting []func()
-}
-
-// inTurn makes a call now, or queues it for a goroutine that makes calls of the device.
-func inTurn(device uint64, call func()) {
-	if device == 0 {
-		call()
-		return
-	}
-	turns.Lock()
-	q := turns.devices[device]
-	if q == nil {
-		q = new(queue)
-		turns.devices[device] = q
-	}
-	if q.running == abreast {
-		q.waiting = append(q.waiting, call)
-		turns.Unlock()
-		return
-	}
-	q.running++
-	turns.Unlock()
-	q.run(device, call)
-}
-
-// run makes a call, and then starts the next waiting one.
-func (q *queue) run(device uint64, call func()) {
-	defer func() { // also if the call ends its goroutine
-		turns.Lock()
-		defer turns.Unlock()
-		if len(q.waiting) > 0 {
-			next := q.waiting[0]
-			q.waiting = q.waiting[1:]
-			go q.run(device, next)
-			return
-		}
-		if q.running--; q.running == 0 {
-			delete(turns.devices, device)
-		}
-	}()
-	call()
-}
 
 // Shortest returns the shortest period above 0, or 0.
 func Shortest(periods ...time.Duration) time.Duration {

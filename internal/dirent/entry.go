@@ -19,6 +19,7 @@ import (
 type Entry struct {
 	Pending bool     // the entry is not durable yet
 	Named   bool     // the file was regular and had a name at its open
+	Device  uint64   // the number of its file system, if it is Named
 	since   int      // durable.KernelSyncs.Now before it was made
 	path    string   // the directory's path; absolute if Dir is nil
 	unknown error    // the error of making path absolute
@@ -79,7 +80,7 @@ func openName(path string, syncs bool, flag int, perm fs.FileMode) (*os.File, En
 	if err != nil {
 		return nil, Entry{}, errors.Join(err, e.Close())
 	}
-	e.Named = named
+	e.Named, e.Device = named.Links > 0, named.Device
 	return f, e, nil
 }
 

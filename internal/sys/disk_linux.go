@@ -9,7 +9,8 @@ import (
 )
 
 // A Disk makes the system calls that write files, each once. The caller continues after an
-// interrupted call (EINTR) and a short write. It has no state; any goroutine may call any method.
+// interrupted call (EINTR) and a short write. It has no state but what it keeps of open descriptors: what
+// it has opened, it must close. Any goroutine may call any method.
 // Errors are the kernel's, a [syscall.Errno]. No call allocates, except SyncAll, SyncsAll and
 // Resolve.
 //
@@ -42,6 +43,7 @@ func openat(dir int, name Name, flag int, perm uint32) (int, error) {
 	if e != 0 {
 		return -1, e
 	}
+	opened(int(fd))
 	return int(fd), nil
 }
 
@@ -75,7 +77,7 @@ func (Disk) Sync(fd int) error {
 	if err := syscall.Fsync(fd); err != nil {
 		return err
 	}
-	return stopped(fd)
+	return groundOf(fd).stopped(fd)
 }
 
 // Datasync makes a file's bytes, and the metadata to read them, durable: fdatasync(2). It also
@@ -84,12 +86,13 @@ func (Disk) Datasync(fd int) error {
 	if err := syscall.Fdatasync(fd); err != nil {
 		return err
 	}
-	return stopped(fd)
+	return groundOf(fd).stopped(fd)
 }
 
 // Close closes a descriptor. Linux frees the number even if the call was interrupted, so a second
 // close could hit another file.
 func (Disk) Close(fd int) error {
+	closing(fd)
 	if _, _, e := syscall.Syscall(unix.SYS_CLOSE, uintptr(fd), 0, 0); e != unix.EINTR {
 		return errnoError(e)
 	}

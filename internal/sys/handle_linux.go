@@ -12,7 +12,7 @@ type handleState struct {
 	datasync, look       func(fd uintptr)
 	datasyncErr, lookErr error
 	links                uint64
-	kind                 uint32 // of the file system, which an open file never leaves; 0: not asked yet
+	ground               ground
 }
 
 // Datasync makes the file's bytes, and the metadata to read them, durable: fdatasync(2). It also
@@ -21,8 +21,8 @@ func (h *Handle) Datasync() error {
 	if h.datasync == nil {
 		h.datasync = func(fd uintptr) {
 			h.datasyncErr = Uninterrupted(func() error { return syscall.Fdatasync(int(fd)) })
-			if h.datasyncErr == nil && canStop(h.ground(int(fd))) {
-				h.datasyncErr = refusal(int(fd))
+			if h.datasyncErr == nil {
+				h.datasyncErr = h.ground.stopped(int(fd))
 			}
 		}
 	}
@@ -45,7 +45,7 @@ func (h *Handle) Links() (uint64, error) {
 }
 
 func (h *Handle) count(fd int) error {
-	if kind := h.ground(fd); kind == 0 || canHide(kind) {
+	if kind := h.ground.of(fd); kind == 0 || canHide(kind) {
 		is, err := Disk{}.StatFD(fd)
 		h.links = is.Links
 		return err
@@ -54,12 +54,4 @@ func (h *Handle) count(fd int) error {
 	err := statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_NLINK, &s)
 	h.links = uint64(s.Nlink)
 	return err
-}
-
-// ground returns the kind of the file system, or 0 if it can't be asked.
-func (h *Handle) ground(fd int) uint32 {
-	if h.kind == 0 {
-		h.kind = fileSystem(fd)
-	}
-	return h.kind
 }

@@ -32,7 +32,7 @@ func TestHandleAsksForTheFileSystemOnce(t *testing.T) {
 		if kind == 0 {
 			kind = fileSystem(int(f.Fd()))
 		} else {
-			h.kind = kind
+			h.ground.kind.Store(kind)
 			was, known := hiding.Swap(mountOf(t, f), true)
 			defer func() {
 				if hiding.Delete(mountOf(t, f)); known {
@@ -41,8 +41,8 @@ func TestHandleAsksForTheFileSystemOnce(t *testing.T) {
 			}()
 		}
 		links, err := h.Links()
-		if links != want || err != nil || h.Datasync() != nil || h.kind != kind {
-			t.Errorf("%#x, removed %v: %d links, %v, of a file system %#x; want %d", kind, removed, links, err, h.kind, want)
+		if links != want || err != nil || h.Datasync() != nil || h.ground.kind.Load() != kind {
+			t.Errorf("%#x, removed %v: %d links, %v, of a file system %#x; want %d", kind, removed, links, err, h.ground.kind.Load(), want)
 		}
 	}
 	check(0, false, 1)

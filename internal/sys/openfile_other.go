@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// OpenFile is os.OpenFile. It never reports named.
-func OpenFile(path string, flag int, perm fs.FileMode) (f *os.File, named bool, err error) {
+// OpenFile is os.OpenFile. It returns no attributes.
+func OpenFile(path string, flag int, perm fs.FileMode) (f *os.File, named Stat, err error) {
 	f, err = os.OpenFile(path, flag, perm)
-	return f, false, err
+	return f, Stat{}, err
 }

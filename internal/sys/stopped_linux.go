@@ -9,17 +9,6 @@ import (
 // absent is the name of an attribute that does not exist.
 var absent = [...]byte{'u', 's', 'e', 'r', '.', 'h', 'o', 'l', 'd', 'f', 'a', 's', 't', '.', 'n', 'o', 'n', 'e', 0}
 
-// stopped returns the error of a file system that takes no more changes, or nil. It is called after
-// each successful sync. After ext4 or xfs could not write its journal, or btrfs its trees, the
-// unwritten changes are lost. But fsync(2) of a directory still succeeds, and on ext4 also of a
-// file whose bytes were written and whose size was not.
-func stopped(fd int) error {
-	if canStop(fileSystem(fd)) {
-		return refusal(fd)
-	}
-	return nil
-}
-
 // canStop reports whether a file system of that kind may stop as stopped says.
 func canStop(kind uint32) bool {
 	return kind == unix.EXT4_SUPER_MAGIC || kind == unix.XFS_SUPER_MAGIC || kind == unix.BTRFS_SUPER_MAGIC

@@ -10,5 +10,5 @@ func (Disk) WriteAtDurably(fd int, p []byte, at int64) (n int, err error) {
 	if err != nil {
 		return n, err
 	}
-	return n, stopped(fd)
+	return n, groundOf(fd).stopped(fd)
 }
