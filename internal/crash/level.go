@@ -652,14 +652,15 @@ func (v *Verdict) failingRuns(w *Workload, states int, how Recording, first *Log
 		run.Disk = func(d *Recorder) {
 			d.short = false // a part before the failure is returned, and others may write behind it
 			d.Faults.Add(failing)
+			mended := d.mending(failing)
 			d.Faults.Watch(func(c fault.DiskCall) {
 				if errors.Is(c.Err, failing.Err) {
 					hit.Do(func() { x.from = d.log.Len() })
+					if full { // for a while: then what memory holds must get there by itself
+						mended()
+					}
 				}
 			})
-			if full { // for a while: then what memory holds must get there by itself
-				time.AfterFunc(10*time.Millisecond, d.Faults.Mend)
-			}
 		}
 		l, err := w.record(v.Policy, v.Seed+uint64(n), run)
 		if l == nil {

@@ -486,9 +486,14 @@ func (l *Log) States(position int, pending []int, r *rand.Rand, most int, seen *
 	}
 	for tries := 0; len(*seen) < most && tries < 2*most; tries++ {
 		s := State{Crash: Power}
-		switch r.IntN(4) {
+		switch r.IntN(5) {
 		case 0: // a prefix
 			s.Keep = r.IntN(n + 1)
+		case 4: // one is there without those before it
+			s.Keep = max(0, r.IntN(n+1)-r.IntN(65))
+			if left := min(63, n-s.Keep-1); left > 0 {
+				s.Mask = 2 << r.IntN(left)
+			}
 		case 1: // any choice
 			s.Keep, s.Mask, s.Rest = max(0, r.IntN(n+1)-r.IntN(65)), r.Uint64(), r.IntN(2) == 0
 		case 2: // one is missing
