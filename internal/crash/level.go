@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -175,7 +176,11 @@ func (o Options) judgeCells(ctx context.Context, level Level, end time.Time, jud
 	for n, i := range order {
 		weights[n] = cells[i].weight(level)
 	}
-	Share(weights, atOnce, end, func(n int, long time.Duration) bool {
+	together := atOnce
+	if level == Memory { // a goroutine that lets those of its run go on must not wait for another cell
+		together = min(together, runtime.GOMAXPROCS(0))
+	}
+	Share(weights, together, end, func(n int, long time.Duration) bool {
 		i := order[n]
 		c := cells[i]
 		v := c.Verdict(level, o.Seed+uint64(i))
