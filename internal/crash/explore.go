@@ -104,8 +104,8 @@ func (x *explorer) there(d *disk) *Survivors {
 	return s
 }
 
-// explore judges about this number of states of a log, evenly over its positions. It ends with the
-// first violation, if there is one.
+// explore judges about this number of states of a log, evenly over its positions; where a state takes long to judge, half of them
+// behind changes of names. It ends with the first violation, if there is one.
 func (x *explorer) explore(l *Log, states int, seed uint64) (Tally, *Failure) {
 	c, d := x.begin(l)
 	r := rand.New(rand.NewPCG(seed, l.Seed))
@@ -114,18 +114,35 @@ func (x *explorer) explore(l *Log, states int, seed uint64) (Tally, *Failure) {
 	const statesRead, least = 6, 3 // where its power is cut, at least
 	most := max(least, (states+positions-1)/positions)
 	slow := x.slow()
+	anywhere, renames := positions*statesRead, 0
 	if slow {
 		most = max(statesRead, most)
+		for at := len(l.Entries) - positions + 1; at <= len(l.Entries); at++ {
+			if l.renamed(at) {
+				renames++
+			}
+		}
+		if renames > 0 { // half of the states are there
+			anywhere *= 2
+		}
 	}
 	var seen []State
 	var failure *Failure
 	x.torn = x.torn[:0]
+	chosen := func() bool {
+		switch {
+		case d.position == len(l.Entries): // however late it is: all has been acknowledged there
+			return true
+		case !slow:
+			return least*positions <= states || r.IntN(least*positions) < states
+		}
+		return (r.IntN(anywhere) < states || l.renamed(d.position) && r.IntN(2*max(1, renames)*statesRead) < states ||
+			x.starting(d.position) && r.IntN(3) == 0 || slices.Contains(x.leaps, d.position)) && !x.late()
+	}
 	for failure == nil {
-		// Read records are judged at the end of the log however late it is: all has been acknowledged there.
-		chosen := !slow && (least*positions <= states || r.IntN(least*positions) < states) || d.position == len(l.Entries) || slow && (r.IntN(positions*statesRead) < states || x.starting(d.position) && r.IntN(3) == 0 || slices.Contains(x.leaps, d.position)) && !x.late()
 		// Acknowledgements follow each other without anything happening to the disk: the last
 		// demands the most.
-		if chosen && d.position >= x.from && (d.position == len(l.Entries) || l.Entries[d.position].Op != Noted || l.Entries[d.position].Note.Kind == Accepted) {
+		if chosen() && d.position >= x.from && (d.position == len(l.Entries) || l.Entries[d.position].Op != Noted || l.Entries[d.position].Note.Kind == Accepted) {
 			d.states(r, most, &seen, func(s *State) {
 				if failure != nil || x.only != "" && s.Crash != x.only {
 					return
@@ -151,6 +168,15 @@ func (x *explorer) explore(l *Log, states int, seed uint64) (Tally, *Failure) {
 // slow reports whether a state takes long to judge, because a reader of its own says what is there.
 func (x *explorer) slow() bool {
 	return x.read != nil || x.by != nil || slices.ContainsFunc(x.targets, func(t Target) bool { return t.Gather != nil })
+}
+
+// renamed reports whether a position is behind a change of names, with no more than notes between. A crash there may keep that
+// change without what was before it.
+func (l *Log) renamed(position int) bool {
+	for position > 0 && l.Entries[position-1].Op == Noted {
+		position--
+	}
+	return position > 0 && l.Entries[position-1].Op == Name
 }
 
 // starting reports whether a position is behind the start of a program.

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -175,7 +176,11 @@ func (o Options) judgeCells(ctx context.Context, level Level, end time.Time, jud
 	for n, i := range order {
 		weights[n] = cells[i].weight(level)
 	}
-	Share(weights, atOnce, end, func(n int, long time.Duration) bool {
+	together := atOnce
+	if level == Memory { // a goroutine that lets those of its run go on must not wait for another cell
+		together = min(together, runtime.GOMAXPROCS(0))
+	}
+	Share(weights, together, end, func(n int, long time.Duration) bool {
 		i := order[n]
 		c := cells[i]
 		v := c.Verdict(level, o.Seed+uint64(i))
@@ -649,14 +654,15 @@ func (v *Verdict) failingRuns(w *Workload, states int, how Recording, first *Log
 		run.Disk = func(d *Recorder) {
 			d.short = false // a part before the failure is returned, and others may write behind it
 			d.Faults.Add(failing)
+			mended := d.mending(failing)
 			d.Faults.Watch(func(c fault.DiskCall) {
 				if errors.Is(c.Err, failing.Err) {
 					hit.Do(func() { x.from = d.log.Len() })
+					if full { // for a while: then what memory holds must get there by itself
+						mended()
+					}
 				}
 			})
-			if full { // for a while: then what memory holds must get there by itself
-				time.AfterFunc(10*time.Millisecond, d.Faults.Mend)
-			}
 		}
 		l, err := w.record(v.Policy, v.Seed+uint64(n), run)
 		if l == nil {

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"io"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"path"
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -280,6 +282,7 @@ func (d *Recorder) OpenDirIn(dir int, name sys.Name) (int, error) {
 }
 
 func (d *Recorder) OpenFile(dir int, name sys.Name, flag int, perm uint32) (int, error) {
+	d.wait(shortly)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	old, missing := d.Calls.Stat(dir, name)
@@ -299,7 +302,7 @@ func (d *Recorder) OpenFile(dir int, name sys.Name, flag int, perm uint32) (int,
 }
 
 func (d *Recorder) Write(fd int, p []byte) (int, error) {
-	d.wait()
+	d.wait(shortly)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	o := d.open[fd]
@@ -320,7 +323,7 @@ func (d *Recorder) Write(fd int, p []byte) (int, error) {
 
 // WriteAt writes all that it is given, or fails.
 func (d *Recorder) WriteAt(fd int, p []byte, at int64) (int, error) {
-	d.wait()
+	d.wait(shortly)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	n, err := d.Calls.WriteAt(fd, p, at)
@@ -339,7 +342,7 @@ func (d *Recorder) WriteAtDurably(fd int, p []byte, at int64) (int, error) {
 	if d.log.Seed%2 == 1 {
 		return 0, errors.ErrUnsupported
 	}
-	d.wait()
+	d.wait(long)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	n, err := d.Faults.WriteAtDurably(fd, p, at)
@@ -366,6 +369,7 @@ func (d *Recorder) StatFile(fd int) (s sys.FileStat, err error) {
 func (d *Recorder) StatDir(int) (sys.DirStat, error) { return sys.DirStat{}, errors.ErrUnsupported }
 
 func (d *Recorder) Mkdir(p sys.Name, perm uint32) error {
+	d.wait(shortly)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	err := d.Calls.Mkdir(p, perm)
@@ -381,6 +385,7 @@ func (d *Recorder) Mkdir(p sys.Name, perm uint32) error {
 }
 
 func (d *Recorder) Truncate(fd int, size int64) error {
+	d.wait(shortly)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	err := d.Calls.Truncate(fd, size)
@@ -403,7 +408,7 @@ func (d *Recorder) sync(fd int, all bool, call func(int) error) error {
 		e.File = o.file
 	}
 	d.mu.Unlock()
-	d.wait()
+	d.wait(long)
 	err := call(fd)
 	if err != nil {
 		e.Op = Lose
@@ -426,16 +431,47 @@ func (d *Recorder) sync(fd int, all bool, call func(int) error) error {
 	return err
 }
 
-// wait is how long the disk takes. Other goroutines go on meanwhile.
-func (d *Recorder) wait() {
+// wait is how long the disk takes. Other goroutines go on meanwhile: some, or, while a sync runs, as far as they can. In fake time no call
+// sleeps by itself: a goroutine that waits for a mutex of the sleeping one would stop the clock.
+func (d *Recorder) wait(most yields) {
 	if d.delay > 0 {
 		time.Sleep(d.delay)
-	} else {
+		return
+	}
+	for range 1 << rand.IntN(int(most)) {
 		runtime.Gosched()
 	}
 }
 
+// yields bound how often a call lets others go on, by a power of two.
+type yields int
+
+const (
+	shortly yields = 2
+	long    yields = 5
+)
+
+// mending returns a function that mends the disk 10 ms later. The fault comes again behind some more calls, a number of times.
+func (d *Recorder) mending(x fault.DiskFault) func() {
+	const times, calls = 8, 32
+	again, mended := 0, atomic.Bool{}
+	return func() {
+		if !mended.CompareAndSwap(false, true) {
+			return
+		}
+		time.AfterFunc(10*time.Millisecond, func() {
+			d.Faults.Mend()
+			if again++; again < times {
+				x.First = 1 + rand.IntN(calls)
+				mended.Store(false)
+				d.Faults.Add(x)
+			}
+		})
+	}
+}
+
 func (d *Recorder) Rename(dir int, from, to sys.Name) error {
+	d.wait(shortly)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	s, _ := d.Calls.Stat(dir, from)
@@ -447,6 +483,7 @@ func (d *Recorder) Rename(dir int, from, to sys.Name) error {
 }
 
 func (d *Recorder) Remove(dir int, name sys.Name) error {
+	d.wait(shortly)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	err := d.Calls.Remove(dir, name)

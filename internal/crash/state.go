@@ -2,6 +2,7 @@ package crash
 
 import (
 	"bytes"
+	"cmp"
 	"math/bits"
 	"math/rand/v2"
 	"slices"
@@ -447,6 +448,26 @@ func (d *disk) states(r *rand.Rand, most int, seen *[]State, fn func(*State)) {
 	d.log.States(d.position, d.pending, r, most, seen, fn)
 }
 
+// fileOf is the file that an entry is about, or for a removal a number of its own.
+func (l *Log) fileOf(entry int) uint64 {
+	const removal = 1 << 63
+	e := &l.Entries[entry]
+	if e.Op != Name {
+		return e.File
+	}
+	return cmp.Or(e.Edits[len(e.Edits)-1].File, removal|uint64(entry))
+}
+
+// namesIn are the changes of names among entries.
+func (l *Log) namesIn(entries []int) (names []int) {
+	for _, i := range entries {
+		if l.Entries[i].Op == Name {
+			names = append(names, i)
+		}
+	}
+	return names
+}
+
 // States calls fn for crash states of the pending entries before a position, up to most, each once.
 // With few pending entries these are all choices of whole ones.
 func (l *Log) States(position int, pending []int, r *rand.Rand, most int, seen *[]State, fn func(*State)) {
@@ -486,9 +507,27 @@ func (l *Log) States(position int, pending []int, r *rand.Rand, most int, seen *
 	}
 	for tries := 0; len(*seen) < most && tries < 2*most; tries++ {
 		s := State{Crash: Power}
-		switch r.IntN(4) {
+		switch r.IntN(5) {
 		case 0: // a prefix
 			s.Keep = r.IntN(n + 1)
+		case 4: // of one file all is there, or its names, and nothing of the others, or the other way round. Bytes may all be there
+			if s.Keep = 0; r.IntN(2) == 0 {
+				s.Keep = max(0, r.IntN(n)-r.IntN(64))
+			}
+			window := pending[s.Keep:min(n, s.Keep+64)]
+			rest, bytes, among := r.IntN(2) == 0, r.IntN(2) == 0, window
+			if bytes {
+				if named := l.namesIn(window); len(named) > 0 {
+					among = named
+				}
+			}
+			file := l.fileOf(among[r.IntN(len(among))])
+			for rank, i := range window {
+				if there := (l.fileOf(i) == file) != rest; there || bytes && l.Entries[i].Op != Name {
+					s.Mask |= 1 << rank
+				}
+			}
+			s.Rest = rest || bytes
 		case 1: // any choice
 			s.Keep, s.Mask, s.Rest = max(0, r.IntN(n+1)-r.IntN(65)), r.Uint64(), r.IntN(2) == 0
 		case 2: // one is missing

@@ -53,8 +53,11 @@ func (s *stream) accepted(p holdfast.Policy) {
 	if p.Sync.Waits() {
 		s.run.Note(crash.Durable, s.id, s.next)
 	}
-	if s.run.Pause != nil {
+	switch {
+	case s.run.Pause != nil:
 		s.run.Pause(s.rand)
+	case s.run.Disk() != nil && s.rand.IntN(8) == 0: // between bursts what is done in the background comes to its end
+		time.Sleep(200 * time.Microsecond)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -168,10 +169,18 @@ func useLog(r *crash.Run, made, targets int) (_ int, err error) {
 		return l.Append(crash.Record{ID: id, N: n, At: time.Now().UnixNano(), Size: 1000}.Append(nil))
 	}
 	if random.IntN(3) == 0 {
-		// A goroutine for each target, and one that truncates.
-		errs := make([]error, targets+1)
+		// A goroutine for each target, and two that truncate.
+		errs := make([]error, targets+2)
 		var group sync.WaitGroup
-		group.Go(func() { errs[targets] = l.TruncateBefore(slices.Min(newest)) })
+		for i := targets; i < len(errs); i++ {
+			late := random.IntN(30) // so that one comes while the other writes, or syncs
+			group.Go(func() {
+				for range late {
+					runtime.Gosched()
+				}
+				errs[i] = l.TruncateBefore(slices.Min(newest))
+			})
+		}
 		for first := range targets {
 			group.Go(func() {
 				for i := made + first; i < made+2*targets && errs[first] == nil; i += targets {
@@ -231,7 +240,7 @@ func useLog(r *crash.Run, made, targets int) (_ int, err error) {
 	if err == nil {
 		err = l.TruncateAfter(last - 1)
 	}
-	if last > uint64(2*targets) && err == nil && random.IntN(2) == 0 {
+	if last > uint64(2*targets) && err == nil && random.IntN(4) == 0 { // seldom: then several segments go at once
 		err = l.TruncateBefore(last - uint64(2*targets))
 	}
 	return made, err
