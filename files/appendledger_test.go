@@ -43,6 +43,7 @@ var ledgerSeeds = flag.Uint64("ledger.seeds", 20, "how many `seeds` of each poli
 // moves, on a disk that fails in seeded ways. It compares the files, and the files after crashes,
 // with the calls' results.
 func TestFilesKeepTheirWordOnADiskThatFails(t *testing.T) {
+	needsNoFollow(t)
 	isolate.Once(t, isolate.Ordinary)
 	policies := append(appendPolicies(), holdfast.Policy{Buffer: 200, FlushEvery: 20 * time.Millisecond, Sync: holdfast.SyncEvery(50 * time.Millisecond)})
 	seeds := *ledgerSeeds

@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
 	"github.com/holdfast-go/holdfast/internal/keyed"
+	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
 func TestNothingIsKeptOfManyPaths(t *testing.T) {
@@ -68,8 +69,12 @@ func TestATornAppendIsKnownBeforeItsTurnEnds(t *testing.T) {
 		flush.Go(func() { f.Flush(t.Context()) })
 		synctest.Wait() // it writes
 
+		path, err := sys.Absolute("/log")
+		if err != nil {
+			t.Fatal(err)
+		}
 		var next keyed.Ticket
-		f.turns.Join(f.streams.paths["/log"].file.key, &next)
+		f.turns.Join(f.streams.paths[path].file.key, &next)
 		f.streams.mu.Lock() // no failure can be noted
 		time.Sleep(time.Second)
 		ended := false
@@ -86,7 +91,7 @@ func TestATornAppendIsKnownBeforeItsTurnEnds(t *testing.T) {
 			t.Error("the turn ended before it was noted what is written")
 		}
 		<-next.First
-		if err := f.flusher.torn("/log"); !errors.Is(err, syscall.ENOSPC) {
+		if err := f.flusher.torn(path); !errors.Is(err, syscall.ENOSPC) {
 			t.Errorf("in its turn the next gets %v", err)
 		}
 		f.turns.Leave(&next)

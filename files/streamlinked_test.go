@@ -17,6 +17,7 @@ import (
 // link in /p, durable in one step, in which only the sync of /p fails. A step takes its
 // streams and directories in no order: so it is made often.
 func TestNameBehindALinkDoesNotAnswerForTheLinksDirectory(t *testing.T) {
+	needsNoFollow(t)
 	for range 20 {
 		disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskSync, Path: "/p", Err: syscall.EIO})
 		if err := errors.Join(disk.MkdirAll("/p"), disk.MkdirAll("/q"), disk.Symlink("/q/x", "/p/link")); err != nil {
