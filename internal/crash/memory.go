@@ -447,8 +447,8 @@ func (d *Recorder) wait(most yields) {
 type yields int
 
 const (
-	shortly yields = 2
-	long    yields = 5
+	shortly yields = 4
+	long    yields = 7
 )
 
 // mending returns a function that mends the disk 10 ms later. The fault comes again behind some more calls, a number of times.
