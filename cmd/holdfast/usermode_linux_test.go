@@ -130,7 +130,6 @@ func TestPowerIsCutInside(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a kernel is started, and all its controls are judged")
 	}
-	t.Parallel()
 	dir, proof := isolate.DirInMemory(t), filepath.Join(t.TempDir(), "proof.jsonl")
 	run := startUser(t, "prove", "--kernel", "uml", "--fs", "ext4", "--workload", "writer", "--states", "20", "--time", "2m", "--dir", dir, "-o", proof)
 	if code := run.exit(t); code != cli.ExitOK {
@@ -268,7 +267,6 @@ func TestProgramIsJudgedInside(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a kernel is started for each program")
 	}
-	t.Parallel()
 	dir := isolate.DirInMemory(t)
 	check := func(command string, want int, words string) {
 		t.Helper()

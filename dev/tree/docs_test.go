@@ -209,6 +209,8 @@ var notRun = map[string]string{
 	"dpkg -i holdfast-VERSION-":                     "it needs a release, and installs it",
 	"rpm -i holdfast-VERSION-":                      "it needs a release, and installs it",
 	"podman ":                                       "it needs a release, and podman",
+	"go -C dev/tools run ./wineprefix ":             "check runs it, where wine is",
+	"GOOS=windows go test ":                         "check runs it, where wine is",
 	"go -C dev/tools/release run . -commit ":        "TestTwoReleasesAreEqual runs it, twice",
 	"go run -C dev/peers . rotate":                  "it needs modules of others, and takes minutes",
 }

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,8 +23,9 @@ var unreachable = regexp.MustCompile(`dial tcp|no such host|connection refused|p
 // A proxy is a directory in the layout of GOPROXY with every module that somebody may fetch, and the
 // environment in which go takes them from there, with no workspace.
 type proxy struct {
-	env []string
-	bin string // GOBIN
+	env    []string
+	newest string // the environment's line for modules that the cache may have in part
+	bin    string // GOBIN
 }
 
 func newProxy(t *testing.T) proxy {
@@ -61,10 +63,11 @@ func newProxy(t *testing.T) proxy {
 		t.Fatal(err)
 	}
 	cache, others, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
-	// The modules of others come from the cache where it has them. Ours must not get into it.
-	bin := t.TempDir()
-	return proxy{bin: bin, env: append(os.Environ(), "GOWORK=off", "GOSUMDB=off", "GOMODCACHE="+t.TempDir(), "GOFLAGS=-mod=mod -modcacherw -trimpath",
-		"CGO_ENABLED=0", "GOBIN="+bin, "GOPROXY="+strings.Join([]string{fileURL(dir), fileURL(filepath.Join(cache, "cache", "download")), others}, ","))}
+	// The modules of others come from the cache where it has them. Ours must not get into it. A cache that has the module of a
+	// path's beginning, but not the path's own, hides the latter from go get: there it comes last.
+	bin, ours, kept := t.TempDir(), fileURL(dir), fileURL(filepath.Join(cache, "cache", "download"))
+	return proxy{bin: bin, newest: "GOPROXY=" + ours + "," + others + "|" + kept, env: append(os.Environ(), "GOWORK=off", "GOSUMDB=off", "GOMODCACHE="+t.TempDir(), "GOFLAGS=-mod=mod -modcacherw -trimpath",
+		"CGO_ENABLED=0", "GOBIN="+bin, "GOPROXY="+strings.Join([]string{ours, kept, others}, ","))}
 }
 
 func fileURL(dir string) string {
@@ -162,7 +165,9 @@ func TestModulesCanBeFetched(t *testing.T) {
 			for _, l := range newest {
 				get = append(get, l.path+"@"+l.newest)
 			}
-			p.must(t, dir, get...)
+			newest := p
+			newest.env = append(slices.Clone(p.env), p.newest)
+			newest.must(t, dir, get...)
 			p.must(t, dir, "build", "-o", os.DevNull, ".")
 		}
 	}
