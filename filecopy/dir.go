@@ -186,8 +186,9 @@ func (t *copyTree) openDestination(n *copyNode) error {
 	}
 	t.handles.Rest(t.keep(&n.sides[atDestination], fd))
 	n.filled = true
+	// A directory that is there may be of a copy that was killed, and its name on no disk. A mount has none of the copy's.
 	switch {
-	case !n.made:
+	case !n.made && n.above.sides[atDestination].is.device != n.sides[atDestination].is.device:
 	case t.batch.each:
 		t.batch.step.SyncDir(&n.above.place) // the place keeps the error
 	case t.batch.inSteps:

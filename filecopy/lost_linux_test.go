@@ -26,7 +26,7 @@ func TestNothingIsDurableBelowADirectoryThatLostAName(t *testing.T) {
 	must(t, os.MkdirAll(dir+"/from/sub/deeper", 0o755))
 	must(t, os.WriteFile(dir+"/from/sub/deeper/file", []byte("text"), 0o644))
 	must(t, os.Mkdir(dir+"/to", 0o755))
-	d := &forgetfulDisk{nth: 1} // the first name is sub
+	d := &forgetfulDisk{nth: 2} // the first name is to, the second sub
 	o := Options{Policy: holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncEach}}, KeepGoing: true, Workers: 1}
 	o.Each = func(r Result) {
 		if r.Durable || r.Outcome != holdfast.OutcomeUncertain || !errors.Is(r.Err, syscall.EIO) {
@@ -36,6 +36,20 @@ func TestNothingIsDurableBelowADirectoryThatLostAName(t *testing.T) {
 	totals, err := copyTrees(t.Context(), d, onePair(dir+"/to", dir+"/from"), o)
 	if !errors.Is(err, syscall.EIO) || d.dir != dir+"/to" || totals.Failed != 4 {
 		t.Errorf("%+v, %v; %s was not synced", totals, err, d.dir)
+	}
+}
+
+// TestTheNameOfADirectoryThatIsThereBecomesDurable: a copy that was killed may have made it.
+func TestTheNameOfADirectoryThatIsThereBecomesDurable(t *testing.T) {
+	for _, mode := range []holdfast.SyncMode{holdfast.SyncEach, holdfast.SyncClose} {
+		dir := dirInMemory(t)
+		must(t, errors.Join(os.Mkdir(dir+"/from", 0o755), os.Mkdir(dir+"/to", 0o755)))
+		must(t, os.WriteFile(dir+"/from/file", []byte("text"), 0o644))
+		d := &forgetfulDisk{nth: 1}
+		o := Options{Policy: holdfast.Policy{Sync: holdfast.Sync{Mode: mode}}, Workers: 1}
+		if _, err := copyTrees(t.Context(), d, onePair(dir+"/to", dir+"/from"), o); !errors.Is(err, syscall.EIO) || d.dir != dir {
+			t.Errorf("%v: %v; the first to be synced was %q", mode, err, d.dir)
+		}
 	}
 }
 
