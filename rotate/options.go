@@ -96,6 +96,7 @@ type Options struct {
 
 	// DirPerm has Open make the directories that are missing, with these permissions before umask. 0
 	// makes none.
+	// A directory that is there is taken to be durable: one that a killed process made a moment ago may not be.
 	DirPerm fs.FileMode
 
 	// Policy is the policy of the log's Writer. The zero Policy hands each record to the kernel.
