@@ -203,6 +203,58 @@ func TestRemovedDirectory(t *testing.T) {
 	}
 }
 
+// TestFoundDirectoriesBecomeDurable: a process that was killed may have made them, behind whatever is durable.
+func TestFoundDirectoriesBecomeDurable(t *testing.T) {
+	paths := []string{"/x/a/file", "/x/b/file", "/x/b/c/file", "/x/file"}
+	for name, write := range map[string]func(f *files.Set) error{
+		"append": func(f *files.Set) (err error) {
+			for _, path := range paths {
+				err = errors.Join(err, f.Append(noContext, path, []byte("x")))
+			}
+			return err
+		},
+		"one by one": func(f *files.Set) (err error) {
+			for _, path := range paths {
+				_, one := f.WriteFile(noContext, path, []byte("x"), files.Create)
+				err = errors.Join(err, one)
+			}
+			return err
+		},
+		"all": func(f *files.Set) error {
+			_, err := f.WriteAll(noContext, func(yield func(files.Write) bool) {
+				for _, path := range paths {
+					if !yield(files.Write{Path: path, Data: []byte("x"), Mode: files.Create}) {
+						return
+					}
+				}
+			})
+			return err
+		},
+	} {
+		for _, policy := range []holdfast.Policy{holdfast.EachDurable(), holdfast.Durable()} {
+			disk := fault.NewDisk()
+			for _, dir := range []string{"/x", "/x/a", "/x/b", "/x/b/c"} {
+				name, _ := sys.NewName(dir)
+				if err := disk.Mkdir(name, 0o777); err != nil {
+					t.Fatal(err)
+				}
+			}
+			f := onDisk(t, disk, files.Options{Policy: policy, MkdirAll: true})
+			if err := errors.Join(write(f), f.Flush(noContext)); err != nil {
+				t.Fatal(err)
+			}
+			for seed := range uint64(50) {
+				image := disk.PowerCut(rand.New(rand.NewPCG(seed, 1)))
+				for _, path := range paths {
+					if got, _ := image.File(path); string(got) != "x" {
+						t.Fatalf("%s, %v, seed %d: %s is %q", name, policy, seed, path, got)
+					}
+				}
+			}
+		}
+	}
+}
+
 func TestMadeDirectoriesAreDurable(t *testing.T) {
 	disk := fault.NewDisk()
 	f := onDisk(t, disk, files.Options{Policy: holdfast.EachDurable(), MkdirAll: true})

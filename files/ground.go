@@ -45,11 +45,13 @@ type wholeCounts struct{ files, syncs, stripped, noJournal atomic.Int64 }
 
 // A dirMaker has one call at a time make directories.
 type dirMaker struct {
-	makers atomic.Int64  // calls that make directories, or wait for that
-	making chan struct{} // held by the one that does
+	makers atomic.Int64        // calls that make directories, or wait for that
+	making chan struct{}       // held by the one that does
+	synced map[keyed.Key]int64 // the last era in which a directory was synced for the directories found in it; guarded by making
 
-	mu   sync.Mutex
-	lost map[string]error // why the names of directories that were made may be lost, by their paths
+	mu    sync.Mutex
+	named map[keyed.Key]int64 // 1: its name is durable, and those above it
+	lost  map[string]error    // why the names of directories that were made may be lost, by their paths
 }
 
 func (g *ground) init(d vfs.Disk, options Options) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/handles"
+	"github.com/holdfast-go/holdfast/internal/keyed"
 	"github.com/holdfast-go/holdfast/internal/retry"
 	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/internal/vfs"
@@ -35,6 +36,12 @@ func (g *ground) makeDirs(ctx context.Context, path string) error {
 	for ; path != ""; path = dirAbove(path) {
 		_, err := g.statDir(ctx, path)
 		if err == nil {
+			if g.options.Policy.Sync.Mode != holdfast.SyncNever {
+				err = g.nameFound(ctx, path, g.era.Add(1))
+			}
+			if err != nil {
+				return err
+			}
 			break
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
@@ -50,23 +57,26 @@ func (g *ground) makeDirs(ctx context.Context, path string) error {
 	return nil
 }
 
-// settled waits until no call makes directories, and returns d open and in use again. One
-// of those calls may have made d: its name is durable then. If nothing in d can be made
-// durable, settled returns why, and d is not in use.
+// settled waits until no call makes directories, and returns d open and in use again. The names of d and
+// of those above it are durable then. If nothing in d can be made durable, settled returns why, and d is
+// not in use.
 func (g *ground) settled(ctx context.Context, d *handles.Dir, era int64) (*handles.Dir, retry.Op, error) {
 	if !g.options.MkdirAll || g.options.Policy.Sync.Mode == holdfast.SyncNever {
 		return d, "", nil
 	}
 	path := d.Path
-	if g.dirs.makers.Load() > 0 {
+	for first := true; !g.dirs.isNamed(d.Key()) || first && g.dirs.makers.Load() > 0; first = false {
 		g.handles.Rest(&d.Handle) // a call that makes one may need this descriptor
 		select {
 		case g.dirs.making <- struct{}{}:
-			<-g.dirs.making
 		case <-ctx.Done():
 			return nil, opWait, context.Cause(ctx)
 		}
-		var err error
+		err := g.nameFound(ctx, path, era)
+		<-g.dirs.making
+		if err != nil {
+			return nil, retry.OpMkdir, err
+		}
 		if d, err = g.handles.UseDir(path, era); err != nil {
 			return nil, retry.OpOpen, err
 		}
@@ -78,10 +88,81 @@ func (g *ground) settled(ctx context.Context, d *handles.Dir, era int64) (*handl
 	return d, "", nil
 }
 
-// dirAbove returns the path of the directory that a directory's path is in.
+// nameFound makes the name of a directory durable, and those of the directories above it on its file system: a process
+// that was killed may have made them. In one era it syncs each directory once: what another program makes there
+// meanwhile is that program's. The caller holds making, and has room for one more descriptor.
+func (g *ground) nameFound(ctx context.Context, path string, era int64) error {
+	if err := g.lostDir(path); err != nil {
+		return err
+	}
+	is, err := g.statDir(ctx, path)
+	key := keyed.Key{Device: is.Device, Inode: is.Inode}
+	if err != nil || g.dirs.isNamed(key) {
+		return err
+	}
+	if above := dirAbove(path); above != "" {
+		d, err := g.openDir(ctx, above)
+		if errors.Is(err, fs.ErrPermission) { // makeDir makes nothing there either
+			g.dirs.setNamed(key)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		device := d.Is.Device
+		if device == is.Device && g.dirs.synced[d.Key()] != era {
+			if err = g.syncNamesIn(d, 0); err == nil {
+				note(&g.dirs.synced, d.Key(), era)
+			}
+		}
+		g.handles.Rest(&d.Handle)
+		if err == nil && device == is.Device { // else a file system is mounted here
+			err = g.nameFound(ctx, above, era)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	g.dirs.setNamed(key)
+	return nil
+}
+
+// openDir returns an open directory, in use.
+func (g *ground) openDir(ctx context.Context, path string) (d *handles.Dir, err error) {
+	t := g.tries(path)
+	err = t.Insist(ctx, retry.OpOpen, func() (err error) {
+		d, err = g.handles.UseDir(path, g.era.Add(1))
+		return err
+	})
+	return d, err
+}
+
+// isNamed reports whether the names of a directory and of those above it are durable.
+func (m *dirMaker) isNamed(directory keyed.Key) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.named[directory] != 0
+}
+
+func (m *dirMaker) setNamed(directory keyed.Key) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	note(&m.named, directory, 1)
+}
+
+// note sets an entry of a map that is allowed to forget: with many entries it begins again.
+func note(m *map[keyed.Key]int64, key keyed.Key, value int64) {
+	const most = 1 << 14
+	if *m == nil || len(*m) >= most {
+		*m = map[keyed.Key]int64{}
+	}
+	(*m)[key] = value
+}
+
+// dirAbove returns the path of the directory that a directory's path is in, or "" for the root and the working directory.
 func dirAbove(path string) string {
-	above, _ := vfs.SplitPath(strings.TrimRightFunc(path, func(r rune) bool { return r == '/' || r == os.PathSeparator }))
-	if above == path {
+	above, base := vfs.SplitPath(strings.TrimRightFunc(path, func(r rune) bool { return r == '/' || r == os.PathSeparator }))
+	if base == "" || above == path {
 		return ""
 	}
 	return above
@@ -106,12 +187,7 @@ func (g *ground) makeDir(ctx context.Context, path string) error {
 		return g.mkdir(ctx, path)
 	}
 	// It is opened first: once the directory is made only its sync may fail.
-	var d *handles.Dir
-	t := g.tries(path)
-	err := t.Insist(ctx, retry.OpOpen, func() (err error) {
-		d, err = g.handles.UseDir(dirAbove(path), g.era.Add(1))
-		return err
-	})
+	d, err := g.openDir(ctx, dirAbove(path))
 	if err != nil {
 		return err
 	}
@@ -128,6 +204,11 @@ func (g *ground) makeDir(ctx context.Context, path string) error {
 			g.dirs.lost = map[string]error{}
 		}
 		g.dirs.lost[path] = fmt.Errorf("the directory %s was made, and then the sync of its name failed: %w", path, err)
+		return err
+	}
+	is, err := g.statDir(ctx, path)
+	if err == nil {
+		g.dirs.setNamed(keyed.Key{Device: is.Device, Inode: is.Inode})
 	}
 	return err
 }

@@ -43,7 +43,8 @@ type Options struct {
 	Memory holdfast.Size
 
 	// MkdirAll lets missing directories be made, with permissions 0777 before umask. If the policy syncs, their
-	// names are durable before a file in them is. A directory that is there is taken to be durable.
+	// names are durable before a file in them is, and those of directories that are there: a process that was
+	// killed may have made them. That takes one more sync for each such directory, once in a Set.
 	MkdirAll bool
 
 	// Perm is the permissions of new files, before umask; 0 is 0666. It may hold

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
 // TestBackupsHaveTheNamesOfALayout: rotations within one step get names one step apart, the limits count those names alone, and
@@ -110,27 +111,36 @@ func TestMinutesOfEachHour(t *testing.T) {
 	check("Australia/Lord_Howe", "2026-10-04 01:50:00 +1030", "2026-10-04 02:45:00 +1100", "2026-10-04 03:15:00 +1100")                                                     // 2:00 is 2:30
 }
 
-// TestDirectoriesAreMadeIfAsked, with their permissions, and their names are durable with the first record.
+// TestDirectoriesAreMadeIfAsked, with their permissions. Their names are durable with the first record, also of those that
+// are there: a process that was killed may have made them.
 func TestDirectoriesAreMadeIfAsked(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newMemory(t)
-		d.dir = "/log/a/b"
-		f, err := open(d, "/log/a/b/app.log", Options{DirPerm: 0o750, Policy: holdfast.Durable()}, false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := f.Write([]byte("record\n")); err != nil {
-			t.Fatal(err)
-		}
-		for seed := range uint64(20) {
-			if got := string(d.PowerCut(rand.New(rand.NewPCG(seed, 0))).Files["/log/a/b/app.log"]); got != "record\n" {
-				t.Errorf("after a power cut the log has %q", got)
+	for _, there := range [][]string{nil, {"/log/a"}, {"/log/a", "/log/a/b"}} {
+		synctest.Test(t, func(t *testing.T) {
+			d := newMemory(t)
+			d.dir = "/log/a/b"
+			for _, dir := range there {
+				name, _ := sys.NewName(dir)
+				if err := d.Mkdir(name, 0o750); err != nil {
+					t.Fatal(err)
+				}
 			}
-		}
-		if err := f.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+			f, err := open(d, "/log/a/b/app.log", Options{DirPerm: 0o750, Policy: holdfast.Durable()}, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := f.Write([]byte("record\n")); err != nil {
+				t.Fatal(err)
+			}
+			for seed := range uint64(20) {
+				if got := string(d.PowerCut(rand.New(rand.NewPCG(seed, 0))).Files["/log/a/b/app.log"]); got != "record\n" {
+					t.Errorf("with %q there, the log has %q after a power cut", there, got)
+				}
+			}
+			if err := f.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a", "b", "app.log")
 	if _, err := Open(path, Options{}); !os.IsNotExist(err) {

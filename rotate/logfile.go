@@ -94,7 +94,29 @@ func findPlace(d disk, names *durable.NameSyncs, path string, o *Options) (p pla
 		return p, err
 	}
 	p.key = keyed.Key{Device: is.Device, Inode: is.Inode}
+	if o.DirPerm != 0 && o.Policy.Sync.Mode != holdfast.SyncNever {
+		if err := p.nameDirs(directory, is.Device); err != nil {
+			d.Close(p.dir) // nothing was written to it
+			return p, fmt.Errorf("the name of the directory %s: %w", directory, err)
+		}
+	}
 	return p, nil
+}
+
+// nameDirs makes the names of a directory and of those above it on its file system durable: a process that was
+// killed may have made them, though none that it had no permission to sync. Where the file system refuses to
+// sync directories, the sync of the log's own says so.
+func (p *place) nameDirs(path string, device uint64) error {
+	for above := filepath.Dir(path); above != path; path, above = above, filepath.Dir(above) {
+		is, err := p.syncPath(above)
+		if refused := (*durable.RefusedError)(nil); errors.As(err, &refused) || errors.Is(err, fs.ErrPermission) {
+			return nil
+		}
+		if err != nil || is.Device != device { // a file system is mounted here
+			return err
+		}
+	}
+	return nil
 }
 
 // makeDir makes a directory, and those above it that are missing. Their names are durable if the
@@ -118,14 +140,15 @@ func (p *place) makeDir(path string, o *Options) error {
 	if o.Policy.Sync.Mode == holdfast.SyncNever {
 		return nil
 	}
-	return p.syncPath(above)
+	_, err = p.syncPath(above)
+	return err
 }
 
 // syncPath makes the names in a directory durable.
-func (p *place) syncPath(path string) error {
+func (p *place) syncPath(path string) (is sys.Stat, err error) {
 	name, err := sys.NewName(path)
 	if err != nil {
-		return err
+		return is, err
 	}
 	fd := 0
 	err = sys.Uninterrupted(func() (err error) {
@@ -133,14 +156,17 @@ func (p *place) syncPath(path string) error {
 		return err
 	})
 	if err != nil {
-		return err
+		return is, err
 	}
 	defer p.disk.Close(fd) // nothing was written to it
-	is, err := p.disk.StatFD(fd)
-	if err != nil {
-		return err
+	if is, err = p.disk.StatFD(fd); err != nil {
+		return is, err
 	}
-	return p.names.Directory(keyed.Key{Device: is.Device, Inode: is.Inode}, func() error { return p.disk.Sync(fd) })
+	key := keyed.Key{Device: is.Device, Inode: is.Inode}
+	if err = p.names.Directory(key, func() error { return p.disk.Sync(fd) }); err == nil {
+		err = p.names.LostSince(key, 0)
+	}
+	return is, err
 }
 
 // of returns the path of a file in the directory.

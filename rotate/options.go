@@ -95,8 +95,8 @@ type Options struct {
 	SetPerm bool
 
 	// DirPerm has Open make the directories that are missing, with these permissions before umask. 0
-	// makes none.
-	// A directory that is there is taken to be durable: one that a killed process made a moment ago may not be.
+	// makes none. If the policy syncs, the names of the log's directory and of those above it, on its
+	// file system, are durable when Open returns.
 	DirPerm fs.FileMode
 
 	// Policy is the policy of the log's Writer. The zero Policy hands each record to the kernel.

@@ -30,10 +30,11 @@ const (
 	leastNotes = 90
 	mostNotes  = 12_000
 	mostBytes  = 24 << 20
-	// patience is the default of an order. A second of work may take half a minute on a
-	// busy machine.
-	patience = 60 * time.Second
 )
+
+// patience is the default of an order, and at least what its room has. A second of work may take half a minute on a
+// busy machine, and a few times that in another kernel there.
+var patience = 60 * time.Second
 
 // programOf returns the program that a cell is about, or nil.
 func (o *order) programOf(c *cell) *crash.Program {

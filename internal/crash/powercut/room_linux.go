@@ -70,6 +70,7 @@ func Process(args []string, o crash.Options) error {
 	if r.order.Model {
 		r.top = modelTop
 	}
+	patience = max(patience, r.order.Patience)
 	for _, fd := range []int{3, 4, mountsFD} {
 		unix.CloseOnExec(fd)
 	}

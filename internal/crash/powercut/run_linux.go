@@ -122,6 +122,9 @@ func enter(ctx context.Context, o crash.Options, what order, stdin *os.File, eac
 	what.Owner = owner
 	if what.Patience == 0 {
 		what.Patience = patience
+		if o.Room != nil {
+			what.Patience *= 5
+		}
 	}
 	text, err := json.Marshal(what)
 	if err != nil {
@@ -158,7 +161,7 @@ func enter(ctx context.Context, o crash.Options, what order, stdin *os.File, eac
 	}()
 	over := make(chan struct{})
 	defer close(over)
-	failed, err := attend(cmd, answersFrom(answerEnd, over), owner, patience, each)
+	failed, err := attend(cmd, answersFrom(answerEnd, over), owner, max(patience, what.Patience), each)
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
