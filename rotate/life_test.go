@@ -640,7 +640,8 @@ func TestSyncReturnsTheFailedSyncOfAnEarlierFile(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		l.put(t, f, 3) // to a new file
 		synctest.Wait()
-		if len(failures) != 1 || failures[0].Op != "sync" || failures[0].AtRisk != int64(len(record(0, 0))+len(record(0, 1))+len(record(0, 2))) {
+		if len(failures) != 1 || failures[0].Op != "sync" || failures[0].AtRisk != int64(len(record(0, 0))+len(record(0, 1))+len(record(0, 2))) ||
+			!strings.Contains(failures[0].Error(), fmt.Sprintf("(%d bytes at risk)", failures[0].AtRisk)) {
 			t.Error(failures)
 		}
 		for range 3 {

@@ -28,6 +28,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/internal/catalogue"
 	"github.com/holdfast-go/holdfast/cmd/internal/cli"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/humanize"
 	"github.com/holdfast-go/holdfast/cmd/internal/place"
 	"github.com/holdfast-go/holdfast/internal/crash"
 	"github.com/holdfast-go/holdfast/internal/crash/powercut"
@@ -140,7 +141,7 @@ func WorkloadNames() (names []string) {
 func parseWorkload(text string) (*crash.Workload, error) {
 	w := catalogue.Find(text)
 	if w == nil || w.Control != "" {
-		return nil, fmt.Errorf("%q is not a workload; use %s", text, strings.Join(WorkloadNames(), ", "))
+		return nil, fmt.Errorf("%q is not a workload; %s", text, humanize.DidYouMean(text, WorkloadNames()))
 	}
 	return w, nil
 }
@@ -158,7 +159,7 @@ func parseLevel(text string) (crash.Level, error) {
 
 func parseKind(text string) (string, error) {
 	if !slices.Contains(powercut.Kinds, text) {
-		return "", fmt.Errorf("%q is not a file system of level power; use %s", text, strings.Join(powercut.Kinds, ", "))
+		return "", fmt.Errorf("%q is not a file system of level power; %s", text, humanize.DidYouMean(text, powercut.Kinds))
 	}
 	return text, nil
 }

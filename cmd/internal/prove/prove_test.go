@@ -45,6 +45,7 @@ func TestWrongInputIsRefused(t *testing.T) {
 	}
 	check(`prove takes no arguments, but "now" was given`, "now")
 	check(`--policy: policy "fast": field "fast" has no value`, "--policy", "fast")
+	check(`--workload: "writre" is not a workload; did you mean "writer"?`, "--workload", "writre")
 	check(`--workload: "plain" is not a workload; use append,`, "--workload", "plain")
 	check(`--level: "disk" is not a level; use memory, kill, fault, hostile, power or all`, "--level", "memory,disk")
 	check(`--fs: "vfat" is not a file system of level power; use ext4, xfs,`, "--fs", "vfat")

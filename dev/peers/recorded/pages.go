@@ -96,6 +96,17 @@ func tables() []table {
 			},
 		},
 		{
+			page: "docs/files.md", name: "batch", first: "file system, files",
+			rows: rowsOf([]string{"ext4", "xfs", "btrfs"}, []int{1500, 5000}),
+			columns: []column{
+				timeOf("`Begin`, nothing durable", "%s/batch/%d", "not durable"),
+				noiseOf("the same again", "%s/batch/%d", "not durable (twin)"),
+				costOf("`Begin`, durable", "%s/batch/%d", "holdfast batch"),
+				costOf("`WriteAll`, durable", "%s/batch/%d", "holdfast WriteAll"),
+				ratioOf("renameio, one by one", "%s/batch/%d", "renameio"),
+			},
+		},
+		{
 			page: "docs/wal.md", name: "logsync", first: "sync, goroutines",
 			rows: rowsOf(syncs, []int{1, 8, 64, 512}),
 			columns: []column{

@@ -11,6 +11,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -88,6 +89,9 @@ func readAll(dir string) (all []machine, err error) {
 	return all, nil
 }
 
+// onFileSystem is in the line above a run's groups if it was of a file system made for it, by which these are told apart.
+var onFileSystem = regexp.MustCompile(`^\d+ rounds in random order .*, on (\w+) in an image of `)
+
 // read adds a run. A machine has one run of a group.
 func (m *machine) read(from io.Reader) error {
 	text, err := io.ReadAll(from)
@@ -96,11 +100,15 @@ func (m *machine) read(from io.Reader) error {
 	}
 	var heads []string
 	var g group
+	on := ""
 	for i, line := range strings.Split(string(text), "\n") {
 		name, _, isGroup := strings.Cut(strings.TrimPrefix(line, "## "), ": ")
 		cells := strings.Split(strings.Trim(line, "| "), " | ")
-		switch {
+		switch made := onFileSystem.FindStringSubmatch(line); {
+		case made != nil:
+			on = made[1] + "/"
 		case strings.HasPrefix(line, "## ") && isGroup:
+			name = on + name
 			if m.groups[name] != nil {
 				return fmt.Errorf("line %d: %s is in another run of this machine too", i+1, name)
 			}

@@ -73,6 +73,11 @@ func ratioOf(head, of, arm string) column {
 	return ratios(head, of, arm, false, func(a, b ratio) bool { return a.of < b.of })
 }
 
+// a costOf column is of ours beside an arm that does less: the worst is the largest.
+func costOf(head, of, arm string) column {
+	return ratios(head, of, arm, false, func(a, b ratio) bool { return a.of > b.of })
+}
+
 func cpuRatioOf(head, of, arm string) column {
 	return ratios(head, of, arm, true, func(a, b ratio) bool { return a.of < b.of })
 }
