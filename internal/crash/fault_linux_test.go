@@ -111,16 +111,16 @@ func TestCutTakesWhatWasNotSynced(t *testing.T) {
 // TestProgramsUnderFaultsAreJudgedByWhatTheyAcknowledged runs one that checks what its calls return, and one that does not.
 func TestProgramsUnderFaultsAreJudgedByWhatTheyAcknowledged(t *testing.T) {
 	needSupervisor(t)
-	check := func(want Known, write string) {
+	check := func(want Known, long time.Duration, write string) {
 		t.Helper()
-		p := Program{Command: "touch log; grep -xE '[0-9]{7}' log >new; mv new log; n=$(wc -l <log); while [ $n -lt 60 ]; do n=$((n+1)); " + write + "; done", Read: "touch log; while read -r n; do echo $n; done <log", Dir: t.TempDir(), Time: time.Nanosecond, Seed: 1, Level: Fault}
+		p := Program{Command: "touch log; grep -xE '[0-9]{7}' log >new; mv new log; n=$(wc -l <log); while [ $n -lt 60 ]; do n=$((n+1)); " + write + "; done", Read: "touch log; while read -r n; do echo $n; done <log", Dir: t.TempDir(), Time: long, Seed: 1, Level: Fault}
 		v, err := p.Prove(t.Context())
 		if err != nil || v.Verdict != want {
 			t.Errorf("%s: %v, %+v", write, err, v)
 		}
 	}
-	check(Held, "printf '%07d\\n' $n >>log && echo ack $n || exit")
-	check(Broken, "printf '%07d\\n' $n >>log; echo ack $n")
+	check(Held, time.Nanosecond, "printf '%07d\\n' $n >>log && echo ack $n || exit")
+	check(Broken, time.Minute, "printf '%07d\\n' $n >>log; echo ack $n")
 }
 
 // TestCommandIsJudgedWithoutAFaultToo runs one that does not do what it must, whether or not a call fails.
