@@ -122,12 +122,8 @@ func onLogs(r *crash.Run, open int, o rotate.Options) error {
 		group.Go(func() {
 			for errs[id] == nil && r.More(5*s.made) { // in memory each state unpacks all backups
 				if s.rand.IntN(8) == 0 || s.made == 0 && s.rand.IntN(3) == 0 { // then a killed process's lines come to a backup
-					errs[id] = f.Rotate()
-					for errors.Is(errs[id], syscall.ENOSPC) {
-						errs[id] = nil // the log tries again by itself, and some callers do
-						if s.rand.IntN(2) == 0 {
-							errs[id] = f.Rotate()
-						}
+					if errs[id] = f.Rotate(); errors.Is(errs[id], syscall.ENOSPC) {
+						errs[id] = nil // the log tries again by itself
 					}
 				}
 				if errs[id] == nil {
