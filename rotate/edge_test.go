@@ -257,6 +257,46 @@ func TestWhatCameWhileTheWriterClosedIsKept(t *testing.T) {
 	})
 }
 
+// TestASyncDoesNotForgetWhatIsRefusedMeanwhile: the Writer closes, and the disk refuses its last bytes, while an earlier sync runs. The
+// next sync must not succeed without them.
+func TestASyncDoesNotForgetWhatIsRefusedMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newMemory(t)
+		f := opened(t, d, Options{Policy: holdfast.Buffered(256)})
+		l := f.current.Load().file
+		d.Watch(func(c fault.DiskCall) {
+			if c.Op != fault.DiskDatasync || c.End.IsZero() {
+				return
+			}
+			d.Watch(nil)
+			d.Add(fault.DiskFault{Op: fault.DiskWrite, Err: syscall.ENOSPC})
+			l.setKeep(true)
+			if n, err := l.Write([]byte("kept\n")); n != 5 || err != nil {
+				t.Errorf("Write = %d, %v", n, err)
+			}
+			l.setKeep(false)
+		})
+		if err := l.Sync(); err != nil {
+			t.Error(err)
+		}
+		if err := l.Sync(); !errors.Is(err, syscall.ENOSPC) || !errors.As(err, new(notSynced)) {
+			t.Errorf("a sync without the kept bytes = %v", err)
+		}
+		d.Mend()
+		if err := l.Sync(); err != nil {
+			t.Error(err)
+		}
+		for seed := range uint64(20) {
+			if got := string(d.PowerCut(rand.New(rand.NewPCG(seed, 0))).Files["/log/app.log"]); got != "kept\n" {
+				t.Fatalf("after the sync a power cut leaves %q", got)
+			}
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestWhatTheDiskRefusedIsSyncedWhenItIsWritten: it refuses a record some times, from where the Writer flushes before it is
 // exchanged. Nothing is lost or written twice, so Sync and Close succeed, and then a power cut takes nothing.
 func TestWhatTheDiskRefusedIsSyncedWhenItIsWritten(t *testing.T) {

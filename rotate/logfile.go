@@ -518,7 +518,11 @@ func (l *logFile) Sync() error {
 		l.dirUnsynced = false
 	}
 	l.had = false
-	l.refused.Store(false)
+	l.mu.Lock()
+	if len(l.rest) <= l.header { // a Write may have been refused meanwhile
+		l.refused.Store(false)
+	}
+	l.mu.Unlock()
 	failed := l.names.Losses(l.key)
 	if !l.isMoved() {
 		l.since = failed

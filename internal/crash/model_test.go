@@ -1,6 +1,7 @@
 package crash
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -75,6 +76,27 @@ func TestPowerCutLeavesWhatPosixAllows(t *testing.T) {
 	check("an exchange", behind(name(Edit{Root, "f", b}, Edit{Root, "t", a})), "d f=old t=new", "d f=new t=old")
 	check("a name in a directory without one", behind(name(Edit{dir, "s", sub}), name(Edit{sub, "g", a}), of(sub)), "d f=old t=new", "d d/s d/s/g=old f=old t=new")
 	check("names of one file in their order", []Entry{name(Edit{Root, "t", a}), name(Edit{Root, "t", 0}, Edit{Root, "f", a})}, "", "t=", "f=")
+}
+
+// TestASectorComesWithWhatAFailedSyncLeftInIt: the page cache still has the lost bytes, unless they were written over, and the next write to
+// their sector takes them along. Other sectors stay lost.
+func TestASectorComesWithWhatAFailedSyncLeftInIt(t *testing.T) {
+	write := func(at int64, b byte, n int) Entry {
+		return Entry{Op: Write, File: 7, Offset: at, Data: bytes.Repeat([]byte{b}, n)}
+	}
+	l := &Log{Sector: 512, Entries: []Entry{write(0, 'a', 600), {Op: Lose, File: 7, UpTo: 1}, write(520, 'o', 10), write(600, 'b', 100), {Op: Flush, File: 7, UpTo: 4},
+		write(2000, 'c', 10), {Op: Lose, File: 7, UpTo: 6}, write(1900, 'd', 20), {Op: Flush, File: 7, UpTo: 8}}}
+	d := newDisk(l, nil)
+	for d.position < len(l.Entries) {
+		d.advance()
+	}
+	want := make([]byte, 2010)
+	for _, part := range []Entry{write(512, 'a', 88), write(520, 'o', 10), write(600, 'b', 100), write(1900, 'd', 20), write(2000, 'c', 10)} {
+		copy(want[part.Offset:], part.Data)
+	}
+	if got := d.content(d.file(7), &State{Crash: Power, Position: d.position}); !bytes.Equal(got, want) {
+		t.Errorf("%q\nwant\n%q", got, want)
+	}
 }
 
 // TestExplorationKeepsErrorsOfTheMachineApart holds that only a run's own error is a broken promise.

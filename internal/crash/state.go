@@ -50,6 +50,7 @@ type named struct {
 type file struct {
 	stable, kernel []byte
 	pending        []int
+	lost           []int // entries of writes whose sync failed: programs still see their bytes
 	parse          *parse
 	odd            bool // bytes were written over or lost, so that only its bytes tell what is there
 }
@@ -176,8 +177,10 @@ func (d *disk) settle(by *Entry) {
 		f := d.file(e.File)
 		if by.Op == Flush {
 			f.stable = e.onto(f.stable)
+			d.takeAlong(f, e)
 		} else {
 			f.odd = true
+			f.lost = append(f.lost, i)
 		}
 		at, _ := slices.BinarySearch(f.pending, i)
 		if at > 0 { // an older one still is pending
@@ -189,6 +192,31 @@ func (d *disk) settle(by *Entry) {
 		}
 	}
 	d.pending = rest
+}
+
+// takeAlong brings bytes of failed syncs to the disk that are in a sector of a write which gets there: the page cache still has
+// them (ext4 and xfs, by Rebello et al., "Can Applications Recover from fsync Failures?", 2020), and a page is written whole.
+func (d *disk) takeAlong(f *file, e *Entry) {
+	if e.Op != Write || len(e.Data) == 0 {
+		return
+	}
+	first, behind := d.log.sector(e.Offset)
+	if last := e.Offset + int64(len(e.Data)) - 1; last >= behind {
+		_, behind = d.log.sector(last)
+	}
+	for _, i := range f.lost {
+		x := &d.log.Entries[i]
+		from, to := max(first, x.Offset), min(behind, x.Offset+int64(len(x.Data)), int64(len(f.kernel)))
+		if from >= to {
+			continue
+		}
+		f.stable = (&Entry{Op: Write, Offset: to}).onto(f.stable)
+		for at := from; at < to; at++ {
+			if b := x.Data[at-x.Offset]; b == f.kernel[at] { // else it was written over
+				f.stable[at] = b
+			}
+		}
+	}
 }
 
 // names reports whether an entry only gives a file a name, where the file's sync keeps that.
@@ -386,14 +414,20 @@ func (d *disk) torn(e *Entry, mask uint64) (first int64, behind bool) {
 func (l *Log) sectors(e *Entry, fn func(k int, from, to int64)) {
 	end := e.Offset + int64(len(e.Data))
 	for k, at := 0, e.Offset; at < end; k++ {
-		next := (at/l.Sector + 1) * l.Sector
-		if l.Whole[0] <= at && at < l.Whole[1] {
-			next = l.Whole[1]
-		}
+		_, next := l.sector(at)
 		next = min(end, next)
 		fn(k, at-e.Offset, next-e.Offset)
 		at = next
 	}
+}
+
+// sector is the part of a file that reaches the disk as one with the byte at an offset.
+func (l *Log) sector(at int64) (from, to int64) {
+	if l.Whole[0] <= at && at < l.Whole[1] {
+		return l.Whole[0], l.Whole[1]
+	}
+	from = at / l.Sector * l.Sector
+	return from, from + l.Sector
 }
 
 // content returns the bytes of a file in a state, which are good until the next call.

@@ -53,6 +53,7 @@ const (
 	rotatedLog  = "app.log"
 	rotatedSize = 700 // more than a sector, or none is torn
 	logWriters  = 3   // of a process
+	sector      = 512 // what reaches a disk as one, at least
 )
 
 func logTargets(writers int) func(p holdfast.Policy) []crash.Target {
@@ -122,8 +123,10 @@ func onLogs(r *crash.Run, open int, o rotate.Options) error {
 		group.Go(func() {
 			for errs[id] == nil && r.More(5*s.made) { // in memory each state unpacks all backups
 				if s.rand.IntN(8) == 0 || s.made == 0 && s.rand.IntN(3) == 0 { // then a killed process's lines come to a backup
-					if errs[id] = f.Rotate(); errors.Is(errs[id], syscall.ENOSPC) {
-						errs[id] = nil // the log tries again by itself
+					for errs[id] = f.Rotate(); errors.Is(errs[id], syscall.ENOSPC); { // the log tries again by itself, and at the next Rotate
+						if errs[id] = nil; s.rand.IntN(2) == 0 {
+							errs[id] = f.Rotate()
+						}
 					}
 				}
 				if errs[id] == nil {
@@ -230,12 +233,12 @@ func gatherLog(dirs ...map[string][]byte) (all []byte) {
 		for _, name := range slices.Sorted(maps.Keys(files)) { // app-… before app.log
 			for b, at := unpacked(files, name), 0; at < len(b); {
 				r, ok := crash.ReadRecord(b[at:])
-				if !ok || at > 0 && b[at-1] != '\n' { // torn, or glued to a torn one: a line behind it begins a new one
-					next := bytes.IndexByte(b[at:], '\n')
-					if next < 0 {
-						break
+				if !ok || at%sector != 0 && b[at-1] != '\n' { // torn, or glued to a torn one: a line behind it begins a new one
+					next := (at/sector + 1) * sector // what another process's failed sync has lost may end here
+					if end := bytes.IndexByte(b[at:min(next, len(b))], '\n'); end >= 0 {
+						next = at + end + 1
 					}
-					at += next + 1
+					at = next
 					continue
 				}
 				lines = append(lines, line{r, b[at : at+r.Size]})

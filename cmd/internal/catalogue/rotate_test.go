@@ -38,6 +38,8 @@ func TestALogIsReadWithItsBackups(t *testing.T) {
 		{"one that is being compressed", map[string][]byte{first: line(0, 0), first + ".gz": []byte("half"), second: line(0, 1), second + ".gz.part": []byte("half")}, []uint64{2, 0}, false},
 		{"a compressed one that is torn", map[string][]byte{first + ".gz": packed(line(0, 0))[:20], "app.log": line(0, 1)}, []uint64{0, 0}, false},
 		{"a torn record that was ended", map[string][]byte{"app.log": slices.Concat(line(0, 0), torn, []byte{'\n'}, line(0, 1))}, []uint64{2, 0}, false},
+		{"one that is glued to a torn one", map[string][]byte{"app.log": slices.Concat(torn, line(0, 0), line(1, 0))}, []uint64{0, 1}, false},
+		{"one behind a lost sector", map[string][]byte{"app.log": slices.Concat(make([]byte, sector), line(0, 0), line(1, 0))}, []uint64{1, 1}, false},
 		{"one that is missing", map[string][]byte{first: line(0, 0), "app.log": slices.Concat(line(0, 2), line(0, 3))}, []uint64{1, 0}, false},
 		{"one that is missing, and written again", map[string][]byte{"app.log": slices.Concat(line(0, 0), line(0, 2), line(0, 1), line(0, 2))}, []uint64{3, 0}, false},
 		{"one that occurs twice", map[string][]byte{first: slices.Concat(line(0, 0), line(0, 1)), "app.log": slices.Concat(line(0, 1), line(0, 2))}, []uint64{4, 0}, true},
