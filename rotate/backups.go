@@ -264,19 +264,15 @@ func (f *File) list(p place) ([]*backup, error) {
 // keepBackup makes the log's file where there is none, and keeps it from the only durable name of the last backup: a process may
 // have been killed behind the rename of its rotation. If it can't make the backup's name durable, it gives the log's name back, which
 // is the one on the disk. In a shared log it waits for another process's rotation first.
-func (f *File) keepBackup(p place, since int, create func() error) error {
-	if f.options.Shared {
-		unlock, err := f.lockLast(p)
-		defer unlock()
-		if err != nil {
+func (f *File) keepBackup(p place, since int, open func(create int) error) error {
+	create := func() error {
+		if err := f.nameBackup(p, since); err != nil {
 			return err
 		}
-		if _, absent := f.disk.Stat(p.dir, p.base); absent == nil {
-			return create() // which opens it
-		}
+		return open(os.O_CREATE)
 	}
-	if err := f.nameBackup(p, since); err != nil {
-		return err
+	if f.options.Shared {
+		return f.openMissing(p, open, create)
 	}
 	return create()
 }

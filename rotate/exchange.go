@@ -145,7 +145,7 @@ func (f *File) renameLocked(old *logFile) (*logFile, error) {
 		defer old.unlock()
 		switch {
 		case old.isMoved():
-			old.unlock() // it may be the last backup: see lockLast
+			old.unlock() // it may be the last backup: see openMissing
 			return f.reopenLocked(old)
 		case !old.followedAt().running.Before(f.attended):
 			return old, nil

@@ -243,8 +243,9 @@ type logFile struct {
 // lookEvery bounds the time until a log in use notices that another program has moved it.
 const lookEvery = time.Second
 
-// A missing makes a file where the log's path has none. It calls create for that. Since is the count of failed syncs of the directory.
-type missing func(p place, since int, create func() error) error
+// A missing makes a file where the log's path has none. It calls open with os.O_CREATE for that. Since is the count of failed syncs of the
+// directory.
+type missing func(p place, since int, open func(create int) error) error
 
 // openFile opens the log's file, or makes one that is like another. It
 // ends a torn line, and prepares the header of an empty file. Missing is called where there is no file;
@@ -256,13 +257,13 @@ func openFile(d disk, names *durable.NameSyncs, path string, perm uint32, like *
 	}
 	l := &logFile{place: p, fd: -1, since: names.Losses(p.key), options: o, missing: missing, count: func(func(*Stats)) {}, own: -1, dirUnsynced: true, looked: time.Now()}
 	l.inode.Store(new(keyed.Key))
-	create := func() error { return l.open(perm, like, os.O_CREATE) }
+	open := func(create int) error { return l.open(perm, like, create) }
 	switch {
 	case missing == nil, like != nil && !o.Shared:
-		err = create()
+		err = open(os.O_CREATE)
 	default: // in a shared log another process may rename the file at any time
-		if err = l.open(perm, like, 0); errors.Is(err, fs.ErrNotExist) {
-			err = missing(p, l.since, create)
+		if err = open(0); errors.Is(err, fs.ErrNotExist) {
+			err = missing(p, l.since, open)
 		}
 	}
 	if err != nil {

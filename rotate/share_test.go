@@ -410,6 +410,87 @@ func TestNobodyMakesAFileWhileARotationMayBeTakenBack(t *testing.T) {
 	})
 }
 
+// A rivalled disk lets another process come in before each opening of the log, and looks behind it.
+type rivalled struct {
+	*memory
+	rival, look func()
+}
+
+func (d *rivalled) OpenFile(dir int, name sys.Name, flag int, perm uint32) (int, error) {
+	if d.rival != nil && name.String() == "app.log" {
+		d.rival()
+		defer d.look()
+	}
+	return d.memory.OpenFile(dir, name, flag, perm)
+}
+
+// TestNobodyMakesAFileBehindARenameThatIsNotDurable: a process finds no file at the path, and waits for the other's rotation. That one
+// begins its next rotation before the first opens the new file. A power cut comes before its sync of the directory.
+func TestNobodyMakesAFileBehindARenameThatIsNotDurable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, l := newMemory(t), ledger{}
+		late := &rivalled{memory: d}
+		both := openTwo(t, [2]disk{d, late}, Options{Policy: holdfast.Durable(), OnError: func(*Error) {}})
+		l.put(t, both[0], 3)
+		if err := both[0].Rotate(); err != nil {
+			t.Fatal(err)
+		}
+		l.put(t, both[0], 3) // the other is two files behind at the next rotation
+		renamed, release, done := make(chan bool), make(chan bool), make(chan error, 2)
+		opened := 0
+		late.look = func() {
+			for seed := range uint64(100) {
+				if err := l.holds(logs(d.PowerCut(rand.New(rand.NewPCG(seed, 0))))); err != nil {
+					t.Error(err)
+					break
+				}
+			}
+		}
+		late.rival = func() {
+			if opened++; opened == 2 { // the first found no file
+				l.put(t, both[0], 3)
+				go func() { done <- both[0].Rotate() }()
+				synctest.Wait()
+				close(renamed)
+			}
+		}
+		rotations := 1
+		d.Watch(func(c fault.DiskCall) {
+			if c.Op != fault.DiskSync || !c.End.IsZero() || d.Count(fault.DiskRename) == rotations {
+				return
+			}
+			switch rotations++; rotations {
+			case 2: // one has renamed
+				go func() {
+					_, err := both[1].Write(record(1, 0))
+					done <- err
+				}()
+				synctest.Wait() // it waits for the rotation
+			case 3: // the next has
+				<-release
+			}
+		})
+		if err := both[0].Rotate(); err != nil {
+			t.Fatal(err)
+		}
+		<-renamed
+		synctest.Wait()
+		close(release)
+		for range 2 {
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
+		d.Watch(nil)
+		l[1] = 1
+		l.put(t, both[0], 3)
+		closeTwo(t, both)
+		if err := l.holds(logs(d.ProcessCrash())); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // A deniedBackups refuses to open backups for writing.
 type deniedBackups struct{ *memory }
 

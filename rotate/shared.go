@@ -21,7 +21,7 @@ import (
 // the line that it has torn, and ends it.
 //
 // A rotation lasts from the rename until the new file exists, or the old one has its name back. Who finds no
-// file at the path waits for that: see lockLast.
+// file at the path waits for that: see openMissing.
 //
 // No deadlock: a process that holds the lock of a file waits for no other file's.
 
@@ -132,39 +132,72 @@ func (l *logFile) followedAt() moment {
 	return l.followed
 }
 
-// lockLast locks the last backup until the function that it returns is called. The process whose rotation made it holds that lock
-// until the rotation is over, one way or the other, or the process has ended. Without a plain backup there is none to lock: a compressed
-// one is durable.
-func (f *File) lockLast(p place) (unlock func(), err error) {
-	l := &logFile{place: p, fd: -1}
-	unlock = func() {
-		if l.fd >= 0 {
-			l.unlock()         // also if the close fails
+// openMissing opens the log's file, or calls create while there is none and no process can make or rename one. A process whose rotation made
+// the last backup holds its lock until the rotation is over, one way or the other, or the process has ended. So openMissing locks that
+// backup, and where there is no plain one the directory: a compressed backup is durable.
+func (f *File) openMissing(p place, open func(create int) error, create func() error) error {
+	for {
+		last, unlock, err := f.lockLast(p)
+		if err != nil {
+			return err
+		}
+		if err = open(0); errors.Is(err, fs.ErrNotExist) {
+			var now uint64
+			if now, err = f.lastOf(p, nil); err == nil && now == last {
+				err = create()
+			} else if err == nil { // another process has rotated meanwhile
+				unlock()
+				continue
+			}
+		}
+		unlock()
+		return err
+	}
+}
+
+// lastOf returns the inode of the last backup and opens it, if open is not nil. It is 0 if that is no plain file.
+func (f *File) lastOf(p place, open func(name sys.Name) error) (inode uint64, err error) {
+	all, err := f.list(p)
+	if err != nil || len(all) == 0 || all[0].plain == "" {
+		return 0, err
+	}
+	if open != nil {
+		err = open(all[0].plain)
+	}
+	return all[0].inode, err
+}
+
+// lockLast locks the last backup, or the directory if it is no plain file, until unlock is called.
+func (f *File) lockLast(p place) (last uint64, unlock func(), err error) {
+	l := &logFile{place: p, fd: p.dir}
+	for {
+		last, err = f.lastOf(p, func(name sys.Name) (err error) {
+			l.fd, err = f.disk.OpenFile(p.dir, name, openFlags, 0)
+			if errors.Is(err, fs.ErrPermission) { // somebody took the write permission from a finished backup
+				l.fd, err = f.disk.OpenFile(p.dir, name, os.O_RDONLY|sys.NoFollow, 0)
+			}
+			return err
+		})
+		if !errors.Is(err, fs.ErrNotExist) { // else it has its name back, or was compressed
+			break
+		}
+	}
+	if err != nil {
+		return 0, nil, err
+	}
+	close := func() {
+		if l.fd != p.dir {
 			f.disk.Close(l.fd) // nothing was written to it
 		}
 	}
-	for last := uint64(0); ; {
-		all, err := f.list(p)
-		if err != nil || len(all) == 0 || all[0].plain == "" || l.fd >= 0 && all[0].inode == last {
-			return unlock, err
-		}
-		unlock()
-		l.fd = -1
-		fd, err := f.disk.OpenFile(p.dir, all[0].plain, openFlags, 0)
-		if errors.Is(err, fs.ErrPermission) { // somebody took the write permission from a finished backup
-			fd, err = f.disk.OpenFile(p.dir, all[0].plain, os.O_RDONLY|sys.NoFollow, 0)
-		}
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // it has its name back, or was compressed
-		}
-		if err != nil {
-			return unlock, err
-		}
-		l.fd, last = fd, all[0].inode
-		if err := l.lock(); err != nil {
-			return unlock, err
-		}
+	if err := l.lock(); err != nil {
+		close()
+		return 0, nil, err
 	}
+	return last, func() {
+		l.unlock() // also if the close fails
+		close()
+	}, nil
 }
 
 // awaitRotation waits until no rotation has an open backup in work. Then the backup keeps its name.
