@@ -618,6 +618,9 @@ func (v *Verdict) InMemory(w *Workload, states int, how Recording, end time.Time
 func (v *Verdict) failingRuns(w *Workload, states int, how Recording, first *Log, end time.Time) error {
 	// A write may be a sync too. Most logs are synced by one of the first two, so that they come first where there is little time.
 	ops := []fault.DiskOp{fault.DiskDatasync, fault.DiskWrite, fault.DiskSync, fault.DiskSyncAll, fault.DiskRename}
+	if w.Outlived { // no process knows which names another one's failed sync of a directory has lost
+		ops = slices.DeleteFunc(ops, func(op fault.DiskOp) bool { return op == fault.DiskSync })
+	}
 	r := rand.New(rand.NewPCG(v.Seed, 6))
 	loss := v.Loss
 	for _, b := range []*holdfast.Bound{&loss.Process, &loss.Power} {
