@@ -2,7 +2,6 @@ package catalogue
 
 import (
 	"errors"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -32,7 +31,7 @@ func fullLog() *crash.Workload {
 
 func onFullDisk(r *crash.Run, writers int) error {
 	disk := r.Disk().(*crash.Recorder).Faults
-	f, before, err := openRotated(r, rotate.Options{Policy: r.Policy, MaxSize: rotatedSize, Compress: true})
+	f, before, err := openRotated(r, rotate.Options{Policy: r.Policy})
 	if err != nil {
 		return err
 	}
@@ -52,9 +51,9 @@ func onFullDisk(r *crash.Run, writers int) error {
 	}
 	group.Go(func() {
 		const times = 40 // each fault slows all calls
-		random, pause := r.Random(1<<20), time.Microsecond
+		random, pause := r.Random(1<<20), 200*time.Microsecond
 		if r.Fake { // where it goes on only when all others wait
-			pause = time.Millisecond
+			pause = 2 * time.Millisecond
 		}
 		for made := 0; made < times && errs[writers] == nil && writing.Load() > 0; made++ {
 			// A rotation writes twice: what is in memory, and what came meanwhile.
@@ -64,10 +63,7 @@ func onFullDisk(r *crash.Run, writers int) error {
 					errs[writers] = err
 				}
 			}
-			for range random.IntN(50) {
-				runtime.Gosched()
-			}
-			time.Sleep(pause)
+			time.Sleep(time.Duration(random.Int64N(int64(pause))))
 		}
 	})
 	group.Wait()
