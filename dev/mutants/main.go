@@ -17,6 +17,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -252,6 +253,7 @@ var (
 	failed  = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
 	running = regexp.MustCompile(`panic: test timed out after [^\n]*\n\s*running tests:\n\s*([^\s/]+)`)
 	stack   = regexp.MustCompile(`\.(Test\w+)\(`)
+	panics  = regexp.MustCompile(`(?m)^(?:panic|fatal error): .*`)
 )
 
 // fails returns what failed in tests, again by itself and not without the fault, or "". A test that
@@ -267,6 +269,15 @@ func (p planter) fails(m mutant, overlay string, flags ...string) (by string, er
 			break
 		}
 	}
+	if panicked := p.panicIn(m, out); by == "" && panicked != "" { // in a goroutine that no test is named for
+		if out, err := p.goTest(m, overlay, flags...); err == nil || p.panicIn(m, out) == "" {
+			return "", nil
+		}
+		if out, err := p.goTest(m, "", flags...); err != nil {
+			return "", fmt.Errorf("its tests fail without the fault too:\n%s", out)
+		}
+		return panicked, nil
+	}
 	if by == "" {
 		return "", fmt.Errorf("its tests ended with %w and named no test:\n%s", err, out)
 	}
@@ -278,6 +289,20 @@ func (p planter) fails(m mutant, overlay string, flags ...string) (by string, er
 		return "", fmt.Errorf("%s fails without the fault too:\n%s", by, out)
 	}
 	return by, nil
+}
+
+// panicIn returns the panic that ended tests in a package that the mutant changes, or "".
+func (p planter) panicIn(m mutant, out []byte) string {
+	at := panics.FindIndex(out)
+	if at == nil || bytes.HasPrefix(out[at[0]:], []byte("panic: test timed out")) {
+		return ""
+	}
+	for _, name := range m.files {
+		if dir := filepath.Join(p.root, filepath.Dir(name)) + string(filepath.Separator); bytes.Contains(out[at[1]:], []byte(dir)) {
+			return string(out[at[0]:at[1]])
+		}
+	}
+	return ""
 }
 
 // goTest runs the short tests of a mutant's package, with a fault if there is an overlay. Programs that

@@ -8,7 +8,7 @@ import (
 )
 
 // TestEveryFaultIsSorted plants faults in a module of its own: one that its test sees, one that it does not
-// see, one whose code is gone, and one that is no Go.
+// see, one that ends the test in a goroutine of its own, one whose code is gone, and one that is no Go.
 func TestEveryFaultIsSorted(t *testing.T) {
 	root, dir := t.TempDir(), t.TempDir()
 	patch := func(what, from, to string) string {
@@ -20,6 +20,7 @@ func TestEveryFaultIsSorted(t *testing.T) {
 		filepath.Join(root, "sum_test.go"):         "package sum\n\nimport \"testing\"\n\nfunc TestSum(t *testing.T) {\n\tif Sum(1, 2) != 3 {\n\t\tt.Error(Sum(1, 2))\n\t}\n}\n",
 		filepath.Join(dir, "sum", "seen.patch"):    patch("It subtracts", "return a + b", "return a - b"),
 		filepath.Join(dir, "sum", "turned.patch"):  patch("It adds the other way round", "return a + b", "return b + a"),
+		filepath.Join(dir, "sum", "panics.patch"):  patch("It panics in another goroutine", "return a + b", "go func() { panic(a) }(); select {}"),
 		filepath.Join(dir, "sum", "gone.patch"):    patch("It multiplies", "return a ^ b", "return a * b"),
 		filepath.Join(dir, "sum", "invalid.patch"): patch("It is no Go", "return a + b", "return a plus b"),
 	} {
@@ -37,7 +38,7 @@ func TestEveryFaultIsSorted(t *testing.T) {
 		t.Fatalf("run = %v, %v, want that one of twenty may survive:\n%s", ok, err, out.String())
 	}
 	for _, want := range []string{"caught    sum/seen: TestSum\n", "survived  sum/turned: It adds the other way round.\n", "not known sum/invalid: it can't be built",
-		"no longer applies: sum/gone\n", "1 of 2 faults caught (seed 1); 3 patches apply, 1 no longer\n"} {
+		"caught    sum/panics: panic: 1\n", "no longer applies: sum/gone\n", "2 of 3 faults caught (seed 1); 4 patches apply, 1 no longer\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("it does not say %q:\n%s", want, out.String())
 		}

@@ -3,6 +3,7 @@
 package crash
 
 import (
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -117,5 +118,29 @@ func TestCellsShareTheTime(t *testing.T) {
 	})
 	if !slices.Equal(longs, []time.Duration{time.Second, 4 * time.Second, time.Second}) {
 		t.Errorf("weights of 1, 4 and 1 got %v of 6 s", longs)
+	}
+}
+
+// TestLevelsShareTheTime: a cell of level fault takes three times as long as one of level kill, and one of level hostile twice as long. Levels that
+// are not run get nothing.
+func TestLevelsShareTheTime(t *testing.T) {
+	w := &Workload{Name: "whole", Policies: []holdfast.Policy{holdfast.Durable(), holdfast.Unbuffered()},
+		Targets: func(holdfast.Policy) []Target { return []Target{{Path: "a", Object: true, Whole: true}} }}
+	check := func(want map[Level]float64, levels ...Level) {
+		t.Helper()
+		if got := (Options{Levels: levels, Workloads: []*Workload{w}}).parts(); !maps.Equal(got, want) {
+			t.Errorf("%v share %v, want %v", levels, got, want)
+		}
+	}
+	check(map[Level]float64{Memory: 2, Kill: 0.5, Fault: 1.5, Hostile: 1, PowerCut: 1}, Levels...)
+	check(map[Level]float64{Kill: 0.5, Fault: 1.5}, Kill, Fault)
+	check(map[Level]float64{Memory: 2, Hostile: 1}, Memory, Hostile)
+	generated := *w
+	generated.Policies = nil
+	for level, want := range map[Level]int{Kill: 4, Fault: 2} {
+		o := Options{Levels: Levels, Workloads: []*Workload{&generated}, Time: time.Second}
+		if n := len(o.Cells(level)); n != want {
+			t.Errorf("level %s has %d policies of a workload, want %d", level, n, want)
+		}
 	}
 }

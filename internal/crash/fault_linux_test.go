@@ -137,6 +137,16 @@ func TestCommandIsJudgedWithoutAFaultToo(t *testing.T) {
 	}
 }
 
+// TestCommandAcknowledgesNoMoreThanThereIs: a line that there is not can't be durable.
+func TestCommandAcknowledgesNoMoreThanThereIs(t *testing.T) {
+	for acked, want := range map[string]bool{"1\n2\n": false, "1\n3\n": true, "4\n": true} {
+		there := map[string]string{"f": "one\ntwo\n"}
+		if v := (&Command{Acks: true}).judge(&faulted{}, &injection{}, acked, there, there); (v != nil) != want {
+			t.Errorf("%q: %+v", acked, v)
+		}
+	}
+}
+
 // TestLossyDiskKeepsWhatWasSynced fails the syncs of a script in all ways.
 func TestLossyDiskKeepsWhatWasSynced(t *testing.T) {
 	needSupervisor(t)

@@ -198,7 +198,7 @@ func (v *Verdict) byHostile(ctx context.Context, w *Workload, o Options, most ti
 	}
 	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	least := max(leastFaults, o.Least)
-	if w.Control != "" && w.Control != "correct" {
+	if w.isLiar() {
 		least = len(all) // a liar is caught by the first that meets it
 	}
 	return inject(ctx, v, all, least, end, func(a attack, seed uint64) error {

@@ -21,11 +21,17 @@ const CanKill = ""
 // A chain is runs in one directory: each but the last is killed, and the next goes on with its files.
 const chainRuns = 5
 
+// leastForLiar is how many kills a liar meets until it is caught, however little time there is: load alone leaves no level not known.
+const leastForLiar = 40
+
 // byKill makes the verdict of level kill.
 func (v *Verdict) byKill(ctx context.Context, w *Workload, o Options, most time.Duration) error {
-	end := time.Now().Add(most)
+	end, least := time.Now().Add(most), max(1, o.Least)
+	if w.isLiar() {
+		least = max(least, leastForLiar)
+	}
 	r := rand.New(rand.NewPCG(v.Seed, 0))
-	for runs := 0; v.Failure == nil && (runs == 0 || runs < o.Least || time.Now().Before(end)); runs += chainRuns - 1 {
+	for runs := 0; v.Failure == nil && (runs < least || time.Now().Before(end)); runs += chainRuns - 1 {
 		if err := v.chain(ctx, w, o, r); ctx.Err() != nil {
 			return context.Cause(ctx)
 		} else if err != nil {

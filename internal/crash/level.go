@@ -118,13 +118,13 @@ type Verdict struct {
 // Prove runs workloads under policies at levels, and the controls of each level before them.
 func Prove(ctx context.Context, o Options) ([]*Verdict, error) {
 	var verdicts []*Verdict
-	finish := time.Now().Add(o.Time)
+	finish, parts := time.Now().Add(o.Time), o.parts()
 	for n, level := range o.Levels {
-		left := len(o.Levels) - n
-		end := time.Now().Add(time.Until(finish) / time.Duration(left))
-		if level == Memory { // it finds most in the same time
-			end = time.Now().Add(2 * time.Until(finish) / time.Duration(left+1))
+		left := 0.0
+		for _, next := range o.Levels[n:] {
+			left += parts[next]
 		}
+		end := time.Now().Add(time.Duration(float64(time.Until(finish)) * parts[level] / left))
 		doubted := map[string]bool{}
 		judged := func(v *Verdict) {
 			v.judge(doubted)
@@ -149,6 +149,29 @@ func Prove(ctx context.Context, o Options) ([]*Verdict, error) {
 		}
 	}
 	return verdicts, nil
+}
+
+// longCell is how much longer a cell of level fault takes than one of level kill, about.
+const longCell = 3
+
+// parts are the parts of the time that levels get. Level memory gets two: it finds most in the same time. The levels of processes share
+// theirs by what their cells take, however little time there is.
+func (o Options) parts() map[Level]float64 {
+	parts, weights, levels, sum := map[Level]float64{}, map[Level]int{}, 0, 0
+	takes := map[Level]int{Kill: 1, Fault: longCell, Hostile: 2}
+	for _, level := range o.Levels {
+		parts[level] = 1
+		if level == Memory {
+			parts[level] = 2
+		} else if takes[level] > 0 {
+			weights[level] = takes[level] * (1 + len(o.Cells(level)))
+			levels, sum = levels+1, sum+weights[level]
+		}
+	}
+	for level, weight := range weights {
+		parts[level] = float64(levels*weight) / float64(sum)
+	}
+	return parts
 }
 
 // atOnce is how many cells are worked on at a time. They wait for processes to start, and for periods.
@@ -290,7 +313,7 @@ func (o Options) Cells(level Level) (cells []Cell) {
 			controls += min(1, len(w.Control))
 		}
 	}
-	count := o.generatedOf(len(judged) - controls)
+	count := o.generatedOf(level, len(judged)-controls)
 	var cases []policies.Case
 	if o.Policies == nil {
 		cases = policies.Pairs()
@@ -322,9 +345,13 @@ func (o Options) Cells(level Level) (cells []Cell) {
 	return cells
 }
 
-// generatedOf returns how many generated policies each of some workloads meets in one run, about.
-func (o Options) generatedOf(workloads int) int {
-	const least, each = 4, time.Second
+// generatedOf returns how many generated policies each of some workloads meets in one run, about. At level fault a cell takes longest: it
+// starts five processes before it has met two faults.
+func (o Options) generatedOf(level Level, workloads int) int {
+	least, each := 4, time.Second
+	if level == Fault {
+		least, each = 2, longCell*time.Second
+	}
 	if o.All {
 		return math.MaxInt32
 	}
@@ -342,11 +369,11 @@ func (w *Workload) shows(level Level) bool {
 	if level == Hostile || w.Attacked {
 		return level == Hostile && (w.Attacked || w.Control == "" && w.Dirs == nil && !w.Reopens && w.replaces()) // one directory is exchanged
 	}
-	switch liar := w.Control != "" && w.Control != "correct"; level {
+	switch level {
 	case Kill:
 		return !w.Cut && !w.Failing
 	case Fault:
-		return (!liar || w.Failing) && !w.Cut
+		return (!w.isLiar() || w.Failing) && !w.Cut
 	default:
 		return !w.Failing
 	}
@@ -643,7 +670,9 @@ func (v *Verdict) failingRuns(w *Workload, states int, how Recording, first *Log
 		failing := fault.DiskFault{Op: op, First: 1 + r.IntN(1<<(1+n%8)), Times: 1, Err: syscall.EIO}
 		if n%2 == 1 && first != nil {
 			run.Records, run.number, run.first, run.at = 60, 1, first, first.busy(r)
-			failing.First = 1 + r.IntN(1<<(n%4))
+			if failing.First = 1; r.IntN(2) == 0 { // the first calls of a second life mend what the first has left
+				failing.First += r.IntN(8)
+			}
 		}
 		full := n%(2*len(ops)) == len(ops)+1
 		if full {
@@ -758,7 +787,7 @@ func (v *Verdict) Explore(w *Workload, e Exploration) error {
 		part = 2
 	}
 	end := e.End.Add(-time.Until(e.End) / part)
-	late := func() bool { return !e.End.IsZero() && time.Now().After(end) }
+	late := func() bool { return !e.End.IsZero() && !w.isLiar() && time.Now().After(end) } // a liar is caught however little time there is
 	x := &explorer{targets: w.Targets(v.Policy), loss: v.Loss, read: e.Read, late: late}
 	first, err := e.Record(0, v.Seed, Tree{})
 	if err != nil && !e.fails {
@@ -844,11 +873,23 @@ func (v *Verdict) Explore(w *Workload, e Exploration) error {
 	return nil
 }
 
-// busy returns a position of a log: of some by chance the one at which most is not on the disk.
+// busy returns a position of a log: of some by chance the one at which most is not on the disk. Half of the time these are behind
+// changes of names.
 func (l *Log) busy(r *rand.Rand) (position int) {
-	var some []int
+	var some, named []int
+	if r.IntN(2) == 0 {
+		for at := l.Start; at <= len(l.Entries); at++ {
+			if l.renamed(at) {
+				named = append(named, at)
+			}
+		}
+	}
 	for range 4 {
-		some = append(some, l.Start+r.IntN(len(l.Entries)-l.Start+1))
+		if len(named) > 0 {
+			some = append(some, named[r.IntN(len(named))])
+		} else {
+			some = append(some, l.Start+r.IntN(len(l.Entries)-l.Start+1))
+		}
 	}
 	slices.Sort(some)
 	most, d := -1, newDisk(l, nil)

@@ -545,11 +545,15 @@ func (l *Log) States(position int, pending []int, r *rand.Rand, most int, seen *
 		case 0: // a prefix
 			s.Keep = r.IntN(n + 1)
 		case 4: // of one file all is there, or its names, and nothing of the others, or the other way round. Bytes may all be there
-			if s.Keep = 0; r.IntN(2) == 0 {
+			rest, bytes := r.IntN(2) == 0, r.IntN(2) == 0
+			if r.IntN(2) == 0 {
 				s.Keep = max(0, r.IntN(n)-r.IntN(64))
 			}
+			if first := slices.IndexFunc(pending, func(i int) bool { return l.Entries[i].Op == Name }); bytes && first >= 0 && r.IntN(2) == 0 {
+				s.Keep = max(0, first-r.IntN(64)) // bytes that nobody syncs may be many before the names
+			}
 			window := pending[s.Keep:min(n, s.Keep+64)]
-			rest, bytes, among := r.IntN(2) == 0, r.IntN(2) == 0, window
+			among := window
 			if bytes {
 				if named := l.namesIn(window); len(named) > 0 {
 					among = named

@@ -73,6 +73,9 @@ func (w *Workload) lossOf(p holdfast.Policy) holdfast.Loss {
 	return p.Loss()
 }
 
+// isLiar reports whether a workload is a control that must be caught.
+func (w *Workload) isLiar() bool { return w.Control != "" && w.Control != "correct" }
+
 // A System is where a workload writes. Paths have slashes, and begin in the workload's directory.
 type System interface {
 	// ReadFile returns nil and no error if there is no such file.

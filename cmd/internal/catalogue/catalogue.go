@@ -37,6 +37,7 @@ var workloads = sync.OnceValue(func() []*crash.Workload {
 			appendReplaced(),
 			rotated(),
 			closedLog(),
+			fullLog(),
 			sharedLog(),
 			processLog(),
 			walLog(),
@@ -45,6 +46,7 @@ var workloads = sync.OnceValue(func() []*crash.Workload {
 			whole("whole-truncate", files.Truncate, false),
 			whole("whole-append", files.Append, false),
 			whole("whole-replace", files.Replace, false),
+			openedFiles(),
 			many(),
 			thousands(),
 			writing("writer", "three goroutines, one Writer: Write, Flush, Sync", policies.Small),
@@ -70,6 +72,12 @@ func Find(name string) *crash.Workload { return crash.Find(workloads(), name) }
 // the workload acknowledges as durable bound a power cut's loss.
 func onlyAcknowledged(holdfast.Policy) holdfast.Loss {
 	return holdfast.Loss{Power: holdfast.Bound{Bytes: holdfast.Unlimited, Time: holdfast.Unlimited}}
+}
+
+// flushedOrAcknowledged lets a process's end, too, take what was only accepted.
+func flushedOrAcknowledged(holdfast.Policy) holdfast.Loss {
+	none := holdfast.Bound{Bytes: holdfast.Unlimited, Time: holdfast.Unlimited}
+	return holdfast.Loss{Process: none, Power: none}
 }
 
 // periods are policies of a flush and a sync by time, for fake time.

@@ -89,10 +89,7 @@ func create() *crash.Workload {
 			}
 			return all
 		},
-		Loss: func(holdfast.Policy) holdfast.Loss {
-			none := holdfast.Bound{Bytes: holdfast.Unlimited, Time: holdfast.Unlimited}
-			return holdfast.Loss{Process: none, Power: none} // but for acknowledged records
-		},
+		Loss: flushedOrAcknowledged,
 		Run: func(r *crash.Run) error {
 			for id := range uint32(paths) {
 				data, err := r.ReadFile(fmt.Sprint("n", id))

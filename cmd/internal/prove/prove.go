@@ -667,11 +667,8 @@ func (p *proof) report(stdout io.Writer, verdicts []*crash.Verdict) error {
 		words, hint := whyUnknown(verdicts)
 		return &cli.Refusal{Code: cli.ExitNotKnown, Err: fmt.Errorf("%s not known: %s", cli.CountText(int64(found.unknown), "verdict"), words), Hint: hint}
 	case found.tooBusy():
-		why, load := "this machine is too busy to prove much", load()
-		if load == "" {
-			why = "the time is too short to prove much"
-		}
-		return &cli.Refusal{Code: cli.ExitNotKnown, Err: fmt.Errorf("%s: %d of %s made in %v%s", why, found.all-found.noTime, cli.CountText(int64(found.all), "verdict"), p.Time, load), Hint: "give more --time, or choose with --level, --policy and --workload"}
+		average, _ := os.ReadFile("/proc/loadavg") // it is not everywhere
+		return found.tooFew(p.Time, load(string(average), runtime.NumCPU()))
 	}
 	return nil
 }
@@ -756,14 +753,23 @@ func page(verdicts []*crash.Verdict, columns int) string {
 	return w.String()
 }
 
-// load says how busy this machine has been for a minute, if the system says that and it was busy.
-func load() string {
-	text, err := os.ReadFile("/proc/loadavg")
-	minute, _, ok := strings.Cut(string(text), " ")
-	if number, parseErr := strconv.ParseFloat(minute, 64); err != nil || !ok || parseErr != nil || number < 1.5*float64(runtime.NumCPU()) {
+// tooFew is the refusal of a run that most verdicts are missing of. A busy machine can't prove; a short time leaves open what was asked.
+func (s sum) tooFew(most time.Duration, load string) *cli.Refusal {
+	code, why := cli.ExitCannot, "this machine is too busy to prove much"
+	if load == "" {
+		code, why = cli.ExitNotKnown, "the time is too short to prove much"
+	}
+	return &cli.Refusal{Code: code, Err: fmt.Errorf("%s: %d of %s made in %v%s", why, s.all-s.noTime, cli.CountText(int64(s.all), "verdict"), most, load),
+		Hint: "give more --time, or choose with --level, --policy and --workload"}
+}
+
+// load says how busy a machine has been for a minute, if the system says that in the form of /proc/loadavg and it was busy.
+func load(average string, cpus int) string {
+	minute, _, ok := strings.Cut(average, " ")
+	if number, err := strconv.ParseFloat(minute, 64); !ok || err != nil || number < 1.5*float64(cpus) {
 		return ""
 	}
-	return fmt.Sprintf(", at a load of %s on %s", minute, cli.CountText(int64(runtime.NumCPU()), "CPU"))
+	return fmt.Sprintf(", at a load of %s on %s", minute, cli.CountText(int64(cpus), "CPU"))
 }
 
 // tableText aligns the rows of [row] below their heads. Where they are too wide it has the columns that
