@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/internal/cli"
 	"github.com/holdfast-go/holdfast/cmd/internal/lab"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/report"
@@ -249,7 +250,7 @@ func TestResumeRemovesOnlyItsOwnLeftover(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(own, "mine"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, reported := bench(t, "bench", "--resume", file, "--allow-tmpfs"); !strings.Contains(reported, own+" is left: mine in it is nothing that a run makes; remove it by hand if no other run uses it") {
+	if _, reported := bench(t, "bench", "--resume", file, "--allow-tmpfs"); !strings.Contains(reported, own+" is left: it holds mine, which no run makes; remove it by hand if no other run uses it") {
 		t.Errorf("stderr:\n%s", reported)
 	}
 	if left := leftovers(t, dir); !reflect.DeepEqual(left, []string{other, own}) && !reflect.DeepEqual(left, []string{own, other}) {
@@ -351,6 +352,60 @@ func TestEveryCutOfARealFile(t *testing.T) {
 			t.Fatalf("cut at byte %d: read\n%+v, want\n%+v", cut, got, want)
 		}
 	}
+}
+
+// TestResumeLeavesCellsAtRest continues a run in which a cell rests since its first round: the cell runs in no later round, these
+// rounds are complete without it, and its times are in the table.
+func TestResumeLeavesCellsAtRest(t *testing.T) {
+	t.Parallel()
+	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "results.jsonl")
+	bench(t, "bench", "--dir", dir, "--allow-tmpfs", "--writers", "1", "--policy", "buffer=4KiB", "--policy", "buffer=64KiB", "--time", "3s", "-o", file)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var resting result.Cell // no cell's twin, and not what the others are compared with
+	for _, c := range readFile(t, file).Header.Cells {
+		if c.Policy.Buffer == 4*holdfast.KiB && c.Twin == "" && !c.Empty {
+			resting = c
+		}
+	}
+	// The run was killed in its third round.
+	var left []byte
+	for _, line := range bytes.SplitAfter(text, []byte("\n")) {
+		if bytes.Contains(line, []byte(`"round":2,`)) && !bytes.Contains(left, []byte(`"kind":"rest"`)) {
+			left = fmt.Appendf(left, `{"kind":"rest","round":1,"cells":[%q]}`+"\n", resting.Name)
+		}
+		if bytes.Contains(line, []byte(`"round":2,`)) && bytes.Contains(line, fmt.Appendf(nil, `"cell":%q,`, resting.Name)) {
+			continue // it rests
+		}
+		left = append(left, line...)
+		if bytes.Contains(line, []byte(`"kind":"trial"`)) && bytes.Contains(line, []byte(`"round":3,`)) {
+			break
+		}
+	}
+	if err := os.WriteFile(file, left, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	before := readFile(t, file)
+	if before.Rounds() != 2 || before.LastRound() != 3 || len(before.Rests) != 1 {
+		t.Fatalf("the killed run has %d rounds, the last was %d, rests %v", before.Rounds(), before.LastRound(), before.Rests)
+	}
+
+	stdout, reported := bench(t, "bench", "--resume", file, "--allow-tmpfs")
+	after := readFile(t, file)
+	if !strings.Contains(reported, " after 2 of ") || len(after.Rests) < 1 || !reflect.DeepEqual(after.Rests[0], before.Rests[0]) || after.Rounds() < 3 || len(after.Resumed) != 1 || after.End == nil {
+		t.Errorf("%d rounds, rests %v, %d parts, end %+v, stderr:\n%s", after.Rounds(), after.Rests, len(after.Resumed), after.End, reported)
+	}
+	for _, trial := range after.Trials[len(before.Trials):] {
+		if trial.Cell == resting.Name && trial.Round > 0 {
+			t.Errorf("%s rests, and ran in round %d", trial.Cell, trial.Round)
+		}
+	}
+	if n := len(after.Rounded(resting.Name)); n != 1 || !strings.Contains(stdout, "buffered=4KiB") {
+		t.Errorf("%d times of the cell that rests, stdout:\n%s", n, stdout)
+	}
+	nothingIn(t, dir)
 }
 
 // TestResumeAfterCuts lets the command go on with files that are cut, or end in a power cut's

@@ -66,6 +66,23 @@ func Once[T any](kind string, value *T, parse func(string) (T, error)) FlagValue
 	return FlagValue{kind, set, func() string { return fmt.Sprint(*value) }}
 }
 
+// Target is Once for the name of what is to be made. A second name is refused: only one of them would be made.
+func Target[T any](kind string, value *T, parse func(string) (T, error)) FlagValue {
+	f, first := Once(kind, value, parse), ""
+	set := f.Parse
+	f.Parse = func(text string) error {
+		if first != "" && text != first {
+			return fmt.Errorf("%s and %s are two names; give one", OneLine(first), OneLine(text))
+		}
+		err := set(text)
+		if err == nil {
+			first = text
+		}
+		return err
+	}
+	return f
+}
+
 // ParseBetween returns a parser of whole numbers from least to most. Its error begins with cannot.
 func ParseBetween(least, most int, cannot string) func(string) (int, error) {
 	return func(text string) (int, error) {
@@ -206,7 +223,7 @@ func ours(name string) string {
 		return "listen"
 	case "format":
 		return "export"
-	case "out":
+	case "out", "file":
 		return "output"
 	case "verbose":
 		return "all"
@@ -214,10 +231,12 @@ func ours(name string) string {
 		return "time"
 	case "directory":
 		return "dir"
-	case "bs":
+	case "bs", "size", "record-size", "block-size":
 		return "record"
-	case "threads", "numjobs":
+	case "threads", "numjobs", "jobs", "goroutines", "concurrency":
 		return "writers"
+	case "buffer", "sync", "flush", "fsync":
+		return "policy"
 	}
 	return ""
 }

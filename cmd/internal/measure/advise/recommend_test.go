@@ -227,7 +227,7 @@ func TestRecommendTakesTheSafestOfThoseThatCostTheSame(t *testing.T) {
 	text := words(t, r)
 	for _, want := range []string{
 		"advice: `buffer=64KiB,sync=500ms` meets it, with 104ns of CPU time a record the same cost, within 10 %: `buffer=256KiB,sync=500ms`; the safest of these ",
-		"  loss<=1s     501ms    50 %    the last 500ms + the longest sync, 1ms; a longer one has as much time again",
+		"  loss<=1s     501ms    50 %    the last 500ms + the longest sync, 1ms; a sync may take as long as the period",
 		"  rate>=50k/s  1.98M/s  39 times  ",
 		"  p99<10ms     1ms      90 %    ",
 		"  w, err := holdfast.Create(path, holdfast.Periodic(500 * time.Millisecond))\n",

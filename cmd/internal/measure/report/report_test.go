@@ -445,6 +445,8 @@ func TestRunsThatAreNotCompleteAreMarked(t *testing.T) {
 	check("torn: ", func(r *result.Run) { r.Torn = true })
 	check("no end: ", func(r *result.Run) { r.End = nil })
 	check("interrupted: 10 of 20 rounds are complete", func(r *result.Run) { r.End.State, r.Header.Plan.Rounds = result.Interrupted, 20 })
+	// Where cells rest, a run may have more rounds than were planned.
+	check("interrupted: 10 rounds are complete", func(r *result.Run) { r.End.State, r.Header.Plan.Rounds = result.Interrupted, 9 })
 	check("out of time: the limit of 50s was reached; 10 of 20", func(r *result.Run) {
 		r.End.State, r.End.Reason, r.Header.Plan.Rounds = result.OutOfTime, "the limit of 50s was reached", 20
 	})
