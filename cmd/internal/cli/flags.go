@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -204,8 +205,10 @@ func nearFlags(cmd *cobra.Command, name string) []string {
 			return []string{swapped}
 		}
 	}
-	if f := cmd.Flags().Lookup(ours(strings.ToLower(name))); f != nil {
-		return []string{f.Name}
+	for _, known := range ours(strings.ToLower(name)) {
+		if f := cmd.Flags().Lookup(known); f != nil {
+			return []string{f.Name}
+		}
 	}
 	flags := &cobra.Command{SuggestionsMinimumDistance: min(2, (len(name)+1)/3)} // different letters
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -216,29 +219,29 @@ func nearFlags(cmd *cobra.Command, name string) []string {
 	return flags.SuggestionsFor(name)
 }
 
-// ours returns our name of a flag that other programs call so, or "".
-func ours(name string) string {
+// ours returns our name of a flag that other programs call so: not every command has each.
+func ours(name string) []string {
 	switch name {
 	case "port", "addr", "address", "bind":
-		return "listen"
+		return []string{"listen"}
 	case "format":
-		return "export"
+		return []string{"export"}
 	case "out", "file":
-		return "output"
+		return []string{"output"}
 	case "verbose":
-		return "all"
+		return []string{"all"}
 	case "duration", "runtime":
-		return "time"
+		return []string{"time"}
 	case "directory":
-		return "dir"
+		return []string{"dir"}
 	case "bs", "size", "record-size", "block-size":
-		return "record"
+		return []string{"record"}
 	case "threads", "numjobs", "jobs", "goroutines", "concurrency":
-		return "writers"
+		return []string{"writers", "workers"}
 	case "buffer", "sync", "flush", "fsync":
-		return "policy"
+		return []string{"policy"}
 	}
-	return ""
+	return nil
 }
 
 // Given returns a text that is not empty, or an error.
@@ -262,6 +265,9 @@ func NewFile(text string) (string, error) {
 // of the lines.
 func NewLines(report string) func(text string) (string, error) {
 	return func(text string) (string, error) {
+		if end := filepath.Ext(text); end == ".csv" || end == ".md" {
+			return "", fmt.Errorf("%s: the results are lines of JSON; name them .jsonl (holdfast report --export makes CSV and Markdown of a run)", Visible(OneLine(text)))
+		}
 		if strings.HasSuffix(text, ".html") {
 			return "", fmt.Errorf("the results are lines of JSON, not a page; name them .jsonl, then holdfast report %s -o %s makes the page", report, Visible(OneLine(text)))
 		}

@@ -222,7 +222,11 @@ func (p *proof) run(cmd *cobra.Command) error {
 		if cmd.Context().Err() != nil {
 			return &cli.Refusal{Code: cli.ExitInterrupted, Err: errors.New("interrupted: nothing is proven"), Hint: "all files of the run are removed"}
 		}
-		return &cli.Refusal{Code: cli.ExitCannot, Err: err, Hint: cli.DiskHint(err)}
+		hint := cli.DiskHint(err)
+		if p.command != "" {
+			hint = cmp.Or(hint, "--cmd and --read run by sh in an empty directory of their own: give a program by its whole path")
+		}
+		return &cli.Refusal{Code: cli.ExitCannot, Err: err, Hint: hint}
 	}
 	return p.report(cmd.OutOrStdout(), verdicts)
 }
