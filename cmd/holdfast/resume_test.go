@@ -10,9 +10,11 @@ import (
 	"path/filepath"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/internal/cli"
@@ -359,36 +361,24 @@ func TestEveryCutOfARealFile(t *testing.T) {
 func TestResumeLeavesCellsAtRest(t *testing.T) {
 	t.Parallel()
 	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "results.jsonl")
-	bench(t, "bench", "--dir", dir, "--allow-tmpfs", "--writers", "1", "--policy", "buffer=4KiB", "--policy", "buffer=64KiB", "--time", "3s", "-o", file)
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var resting result.Cell // no cell's twin, and not what the others are compared with
-	for _, c := range readFile(t, file).Header.Cells {
-		if c.Policy.Buffer == 4*holdfast.KiB && c.Twin == "" && !c.Empty {
+	bench(t, small(dir, "--policy", "buffer=64KiB", "--time", "1s", "--rounds", "3", "-o", file)...)
+	before := readFile(t, file)
+	var resting result.Cell
+	for _, c := range before.Header.Cells {
+		if c.Policy.Buffer == 64*holdfast.KiB && c.Twin == "" && !c.Empty {
 			resting = c
 		}
 	}
-	// The run was killed in its third round.
-	var left []byte
-	for _, line := range bytes.SplitAfter(text, []byte("\n")) {
-		if bytes.Contains(line, []byte(`"round":2,`)) && !bytes.Contains(left, []byte(`"kind":"rest"`)) {
-			left = fmt.Appendf(left, `{"kind":"rest","round":1,"cells":[%q]}`+"\n", resting.Name)
-		}
-		if bytes.Contains(line, []byte(`"round":2,`)) && bytes.Contains(line, fmt.Appendf(nil, `"cell":%q,`, resting.Name)) {
-			continue // it rests
-		}
-		left = append(left, line...)
-		if bytes.Contains(line, []byte(`"kind":"trial"`)) && bytes.Contains(line, []byte(`"round":3,`)) {
-			break
-		}
-	}
-	if err := os.WriteFile(file, left, 0o644); err != nil {
+	// As if words ended the run, and it was killed in its third round.
+	before.Header.Plan.Width, before.Header.Plan.Words, before.Header.Plan.Limit = 0.1, true, 2*time.Second
+	before.Rests, before.End = []result.Rest{{Round: 1, Cells: []string{resting.Name}}}, nil
+	third := slices.IndexFunc(before.Trials, func(t *result.Trial) bool { return t.Round == 3 && t.Cell != resting.Name })
+	before.Trials = slices.DeleteFunc(before.Trials[:third+1], func(t *result.Trial) bool { return t.Round > 1 && t.Cell == resting.Name })
+	var text bytes.Buffer
+	if err := errors.Join(result.Write(&text, before), os.WriteFile(file, text.Bytes(), 0o644)); err != nil {
 		t.Fatal(err)
 	}
-	before := readFile(t, file)
-	if before.Rounds() != 2 || before.LastRound() != 3 || len(before.Rests) != 1 {
+	if before = readFile(t, file); before.Rounds() != 2 || before.LastRound() != 3 || len(before.Rests) != 1 {
 		t.Fatalf("the killed run has %d rounds, the last was %d, rests %v", before.Rounds(), before.LastRound(), before.Rests)
 	}
 
@@ -402,7 +392,7 @@ func TestResumeLeavesCellsAtRest(t *testing.T) {
 			t.Errorf("%s rests, and ran in round %d", trial.Cell, trial.Round)
 		}
 	}
-	if n := len(after.Rounded(resting.Name)); n != 1 || !strings.Contains(stdout, "buffered=4KiB") {
+	if n := len(after.Rounded(resting.Name)); n != 1 || !strings.Contains(stdout, "buffered=64KiB") {
 		t.Errorf("%d times of the cell that rests, stdout:\n%s", n, stdout)
 	}
 	nothingIn(t, dir)

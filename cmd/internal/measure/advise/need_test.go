@@ -142,7 +142,7 @@ func TestCandidatesKeepTheNeedBesidesWhatIsInFlight(t *testing.T) {
 	check("crash<=8KiB", "buffer=64KiB,sync=group", "buffer=4KiB,sync=never", "buffer=0,sync=never", "buffer=4KiB,sync=group", "buffer=0,sync=group", "buffer=0,sync=each")
 	check("loss<=1MiB", "buffer=64KiB,sync=512KiB", "buffer=64KiB,sync=group", "buffer=4KiB,sync=512KiB", "buffer=0,sync=512KiB",
 		"buffer=4KiB,sync=group", "buffer=0,sync=group", "buffer=0,sync=each")
-	check("loss<=262143,memory<=0", "buffer=0,sync=group", "buffer=0,sync=each")
+	check("loss<=262143B,memory<=0", "buffer=0,sync=group", "buffer=0,sync=each")
 	check("loss<=1h", append([]string{"buffer=64KiB,sync=1s", "buffer=64KiB,sync=group", "buffer=4KiB,sync=1s", "buffer=0,sync=1s"}, durable[1:]...)...)
 	if got := advise.Candidates(need(t, "loss<=1s,crash<=1s,memory<=1MiB")); !slices.Contains(got, holdfast.Periodic(500*time.Millisecond)) {
 		t.Errorf("a flush is added where the sync bounds the loss: %v", got)

@@ -515,7 +515,7 @@ func TestSteadyRunsShowHowTheyCameToRest(t *testing.T) {
 	if got := text(t, run); !want.MatchString(got) || !strings.Contains(got, "SNIA") {
 		t.Errorf("no %v in:\n%s", want, got)
 	}
-	if site := page(t, run); !strings.Contains(site, "<td>25 %</td>") || !strings.Contains(site, "came to rest") {
+	if site := page(t, run); !strings.Contains(site, "<td>25 %</td>") || !strings.Contains(site, "became steady") {
 		t.Error("the page lacks the table of steady trials")
 	}
 }
