@@ -316,7 +316,7 @@ func TestSizeTextThatIsWrongIsNamed(t *testing.T) {
 	check(" 1", `" 1"`)
 	check("1 ", `"1 "`, `" "`)
 	check("1 KiB", `" KiB"`)
-	check("1.5k", `".5k"`)
+	check("1.5k", `"1.5k" is not a whole number; use a smaller unit`)
 	check("64KB", `"64KB"`, "64kB or 64KiB")
 	check("1kib", `"kib"`)
 	check("1P", `"P"`)

@@ -41,6 +41,9 @@ func ParseSize(s string) (Size, error) {
 	if unit == "KB" {
 		return 0, fmt.Errorf("size %q is not clear, because KB is used for 1000 and for 1024 bytes; write %skB or %sKiB", s, number, number)
 	}
+	if strings.HasPrefix(unit, ".") {
+		return 0, fmt.Errorf("size %q is not a whole number; use a smaller unit, such as 1536 for 1.5KiB", s)
+	}
 	if !ok {
 		return 0, fmt.Errorf("size %q has the unknown suffix %q; use k, KiB, M, MiB, G, GiB, T, TiB (powers of 1024) or kB, MB, GB, TB (powers of 1000)", s, unit)
 	}

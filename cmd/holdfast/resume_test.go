@@ -10,10 +10,13 @@ import (
 	"path/filepath"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/internal/cli"
 	"github.com/holdfast-go/holdfast/cmd/internal/lab"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/report"
@@ -249,7 +252,7 @@ func TestResumeRemovesOnlyItsOwnLeftover(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(own, "mine"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, reported := bench(t, "bench", "--resume", file, "--allow-tmpfs"); !strings.Contains(reported, own+" is left: mine in it is nothing that a run makes; remove it by hand if no other run uses it") {
+	if _, reported := bench(t, "bench", "--resume", file, "--allow-tmpfs"); !strings.Contains(reported, own+" is left: it holds mine, which no run makes; remove it by hand if no other run uses it") {
 		t.Errorf("stderr:\n%s", reported)
 	}
 	if left := leftovers(t, dir); !reflect.DeepEqual(left, []string{other, own}) && !reflect.DeepEqual(left, []string{own, other}) {
@@ -351,6 +354,48 @@ func TestEveryCutOfARealFile(t *testing.T) {
 			t.Fatalf("cut at byte %d: read\n%+v, want\n%+v", cut, got, want)
 		}
 	}
+}
+
+// TestResumeLeavesCellsAtRest continues a run in which a cell rests since its first round: the cell runs in no later round, these
+// rounds are complete without it, and its times are in the table.
+func TestResumeLeavesCellsAtRest(t *testing.T) {
+	t.Parallel()
+	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "results.jsonl")
+	bench(t, small(dir, "--policy", "buffer=64KiB", "--time", "1s", "--rounds", "3", "-o", file)...)
+	before := readFile(t, file)
+	var resting result.Cell
+	for _, c := range before.Header.Cells {
+		if c.Policy.Buffer == 64*holdfast.KiB && c.Twin == "" && !c.Empty {
+			resting = c
+		}
+	}
+	// As if words ended the run, and it was killed in its third round.
+	before.Header.Plan.Width, before.Header.Plan.Words, before.Header.Plan.Limit = 0.1, true, 2*time.Second
+	before.Rests, before.End = []result.Rest{{Round: 1, Cells: []string{resting.Name}}}, nil
+	third := slices.IndexFunc(before.Trials, func(t *result.Trial) bool { return t.Round == 3 && t.Cell != resting.Name })
+	before.Trials = slices.DeleteFunc(before.Trials[:third+1], func(t *result.Trial) bool { return t.Round > 1 && t.Cell == resting.Name })
+	var text bytes.Buffer
+	if err := errors.Join(result.Write(&text, before), os.WriteFile(file, text.Bytes(), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	if before = readFile(t, file); before.Rounds() != 2 || before.LastRound() != 3 || len(before.Rests) != 1 {
+		t.Fatalf("the killed run has %d rounds, the last was %d, rests %v", before.Rounds(), before.LastRound(), before.Rests)
+	}
+
+	stdout, reported := bench(t, "bench", "--resume", file, "--allow-tmpfs")
+	after := readFile(t, file)
+	if !strings.Contains(reported, " after 2 of ") || len(after.Rests) < 1 || !reflect.DeepEqual(after.Rests[0], before.Rests[0]) || after.Rounds() < 3 || len(after.Resumed) != 1 || after.End == nil {
+		t.Errorf("%d rounds, rests %v, %d parts, end %+v, stderr:\n%s", after.Rounds(), after.Rests, len(after.Resumed), after.End, reported)
+	}
+	for _, trial := range after.Trials[len(before.Trials):] {
+		if trial.Cell == resting.Name && trial.Round > 0 {
+			t.Errorf("%s rests, and ran in round %d", trial.Cell, trial.Round)
+		}
+	}
+	if n := len(after.Rounded(resting.Name)); n != 1 || !strings.Contains(stdout, "buffered=64KiB") {
+		t.Errorf("%d times of the cell that rests, stdout:\n%s", n, stdout)
+	}
+	nothingIn(t, dir)
 }
 
 // TestResumeAfterCuts lets the command go on with files that are cut, or end in a power cut's

@@ -95,7 +95,7 @@ A need is a list of terms, such as loss<=1s,rate>=50k/s,p99<10ms:
 	f.Var(cli.Once("format", &c.export, parseAdviceFormat), "export", "print this format instead of text: json, openmetrics")
 	f.BoolVar(&c.explain, "explain", false, "show the settings of the program of --for: the loss and the cost of each")
 	cli.InGroup(f, "Output", "go", "all", "export", "explain")
-	f.VarP(cli.Once("file", &c.file, cli.NewLines("results.jsonl")), "output", "o", "keep the results in this new file (JSON Lines)")
+	f.VarP(cli.Target("file", &c.file, cli.NewLines("results.jsonl")), "output", "o", "keep the results in this new file (JSON Lines)")
 	f.Var(cli.Once("duration", &c.budget, cli.ParseTime(time.Second)), "time", "measure for at most this time (default: 45s)")
 	run.SeedFlag(f, &c.seed)
 	c.where.TmpfsFlag(f)

@@ -11,7 +11,7 @@ import (
 
 // FioFlag adds --emit-fio.
 func FioFlag(f *pflag.FlagSet, path *string) {
-	f.Var(Once("file", path, Given), "emit-fio", "write the fio job that comes nearest to the best policy to this\nnew file (-: standard output), so that others can check the figures")
+	f.Var(Target("file", path, Given), "emit-fio", "write the fio job that comes nearest to the best policy to this\nnew file (-: standard output), so that others can check the figures")
 }
 
 // EmitFio writes the run's fio job to a new file, or for - to stdout. With an empty path it does

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -64,6 +65,23 @@ func Once[T any](kind string, value *T, parse func(string) (T, error)) FlagValue
 		return err
 	}
 	return FlagValue{kind, set, func() string { return fmt.Sprint(*value) }}
+}
+
+// Target is Once for the name of what is to be made. A second name is refused: only one of them would be made.
+func Target[T any](kind string, value *T, parse func(string) (T, error)) FlagValue {
+	f, first := Once(kind, value, parse), ""
+	set := f.Parse
+	f.Parse = func(text string) error {
+		if first != "" && text != first {
+			return fmt.Errorf("%s and %s are two names; give one", OneLine(first), OneLine(text))
+		}
+		err := set(text)
+		if err == nil {
+			first = text
+		}
+		return err
+	}
+	return f
 }
 
 // ParseBetween returns a parser of whole numbers from least to most. Its error begins with cannot.
@@ -187,8 +205,10 @@ func nearFlags(cmd *cobra.Command, name string) []string {
 			return []string{swapped}
 		}
 	}
-	if f := cmd.Flags().Lookup(ours(strings.ToLower(name))); f != nil {
-		return []string{f.Name}
+	for _, known := range ours(strings.ToLower(name)) {
+		if f := cmd.Flags().Lookup(known); f != nil {
+			return []string{f.Name}
+		}
 	}
 	flags := &cobra.Command{SuggestionsMinimumDistance: min(2, (len(name)+1)/3)} // different letters
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -199,27 +219,29 @@ func nearFlags(cmd *cobra.Command, name string) []string {
 	return flags.SuggestionsFor(name)
 }
 
-// ours returns our name of a flag that other programs call so, or "".
-func ours(name string) string {
+// ours returns our name of a flag that other programs call so: not every command has each.
+func ours(name string) []string {
 	switch name {
 	case "port", "addr", "address", "bind":
-		return "listen"
+		return []string{"listen"}
 	case "format":
-		return "export"
-	case "out":
-		return "output"
+		return []string{"export"}
+	case "out", "file":
+		return []string{"output"}
 	case "verbose":
-		return "all"
+		return []string{"all"}
 	case "duration", "runtime":
-		return "time"
+		return []string{"time"}
 	case "directory":
-		return "dir"
-	case "bs":
-		return "record"
-	case "threads", "numjobs":
-		return "writers"
+		return []string{"dir"}
+	case "bs", "size", "record-size", "block-size":
+		return []string{"record"}
+	case "threads", "numjobs", "jobs", "goroutines", "concurrency":
+		return []string{"writers", "workers"}
+	case "buffer", "sync", "flush", "fsync":
+		return []string{"policy"}
 	}
-	return ""
+	return nil
 }
 
 // Given returns a text that is not empty, or an error.
@@ -243,6 +265,9 @@ func NewFile(text string) (string, error) {
 // of the lines.
 func NewLines(report string) func(text string) (string, error) {
 	return func(text string) (string, error) {
+		if end := filepath.Ext(text); end == ".csv" || end == ".md" {
+			return "", fmt.Errorf("%s: the results are lines of JSON; name them .jsonl (holdfast report --export makes CSV and Markdown of a run)", Visible(OneLine(text)))
+		}
 		if strings.HasSuffix(text, ".html") {
 			return "", fmt.Errorf("the results are lines of JSON, not a page; name them .jsonl, then holdfast report %s -o %s makes the page", report, Visible(OneLine(text)))
 		}

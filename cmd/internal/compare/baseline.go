@@ -53,7 +53,7 @@ func (b *Baseline) AddSaveFlags(f *pflag.FlagSet) {
 }
 
 func (b *Baseline) saveFlag(f *pflag.FlagSet) {
-	f.Var(cli.Once("name", &b.Save, parseBaseline), "save-baseline", "keep the results under this name, and replace earlier ones")
+	f.Var(cli.Target("name", &b.Save, parseBaseline), "save-baseline", "keep the results under this name, and replace earlier ones")
 }
 
 func (b *Baseline) dirFlag(f *pflag.FlagSet) {

@@ -63,7 +63,7 @@ them may be -, the standard input.`,
 	f.SortFlags = false
 	f.Var(cli.Once("percent", &c.threshold, cli.ParseShare("threshold")), "threshold", "the least slowdown that counts as a regression (default: 5%)")
 	f.BoolVar(&c.all, "all", false, "print all cells, and how they were compared")
-	f.VarP(cli.Once("file", &c.output, cli.NewFile), "output", "o", "write an HTML page, or the --export, to this new file")
+	f.VarP(cli.Target("file", &c.output, cli.NewFile), "output", "o", "write an HTML page, or the --export, to this new file")
 	cli.ExportFlag(f, &c.format, "write a format for programs or pull requests")
 	f.Var(cli.Once("dir", &c.dir, cli.Given), "baseline-dir", "the directory of the baselines (default: in the user's cache)")
 	return cmd

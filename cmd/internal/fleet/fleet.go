@@ -66,7 +66,7 @@ judged.`,
 	f.Var(cli.Once("file", &c.expect, cli.Given), "expect", "report the hosts in this file that have no results: a list of names,\nseparated by spaces or lines; -: standard input")
 	f.Var(cli.Once("percent", &c.threshold, cli.ParseShare("threshold")), "threshold", "the least slowdown of an outlier (default: 25%)")
 	f.BoolVar(&c.all, "all", false, "print every host and its scores; without it only the answer, in at\nmost 30 lines")
-	f.VarP(cli.Once("file", &c.output, cli.NewFile), "output", "o", "write an HTML page, or the --export, to this new file")
+	f.VarP(cli.Target("file", &c.output, cli.NewFile), "output", "o", "write an HTML page, or the --export, to this new file")
 	cli.ExportFlag(f, &c.format, "write a format for programs or pull requests")
 	return cmd
 }

@@ -92,7 +92,7 @@ func OrderHere(w Wish, c *study.Choice) (Orders, error) {
 	if w.Earlier != nil {
 		o, err := OrderAgain(*w.Earlier)
 		if err == nil && o.Own != "" {
-			err = cli.Misuse("start a new run with --fs", "the results need the directory that they name %s", o.Own)
+			err = cli.Misuse("start a new run with --fs", "the results were measured in a directory that they name %s, and it is not given", o.Own)
 		}
 		return o, err
 	}

@@ -93,7 +93,7 @@ With --cmd it crashes your own program: see docs/prove.md. The workloads are
 	f.Var(cli.List("names", &p.Workloads, parseWorkload), "workload", "the workloads, such as writer,wal (default: all of the above)")
 	f.Var(cli.List("list", &p.Levels, parseLevel), "level", "memory, kill, fault, hostile, power or all (default: all; --cmd: kill)")
 	f.Var(cli.Once("duration", &p.Time, cli.ParseTime(time.Millisecond)), "time", "take about this time in all (default: 45s, or 5m for all\npolicies)")
-	f.VarP(cli.Once("file", &p.output, cli.NewLines("results.jsonl --proof proof.jsonl")), "output", "o", "write each verdict to a new file, as a line of JSON")
+	f.VarP(cli.Target("file", &p.output, cli.NewLines("results.jsonl --proof proof.jsonl")), "output", "o", "write each verdict to a new file, as a line of JSON")
 	f.BoolVar(&p.All, "all", false, "judge all generated policies, and print a row for each verdict")
 	f.Var(cli.Once("file:line", &p.replay, cli.Given), "replay", "judge only the failing state of this line of such a file again")
 	f.Var(cli.Once("command", &p.look, cli.Given), "look", "with --replay, at level power: run this command in the failing state")
@@ -103,7 +103,7 @@ With --cmd it crashes your own program: see docs/prove.md. The workloads are
 	f.Var(cli.Once("command", &p.read, cli.Given), "read", "print the numbers of the program's records with this command, a line each")
 	f.Var(cli.Once("number", &p.States, cli.ParseBetween(1, 1_000_000_000, "can't be judged")), "states", "number of states to judge for each workload and policy, at levels memory\nand power (default: 100000, and 120 that are mounted)")
 	f.Var(cli.Once("number", &p.Seed, cli.ParseSeed), "seed", "the seed of all random choices (default: a new one)")
-	f.StringVar(&p.Dir, "dir", "", "the directory in which levels kill, fault and hostile write\n(default: the one for temporary files)")
+	f.Var(cli.Once("dir", &p.Dir, cli.Given), "dir", "the directory in which levels kill, fault and hostile write\n(default: the one for temporary files)")
 	f.BoolVar(&p.eio, "eio", false, "at level power: let one write of the disk fail with EIO, and show what\ntwo syncs return, and which bytes remain")
 	f.BoolVar(&p.trace, "trace", false, "at level power: show what one sync sends to the disk")
 	cli.InGroup(f, "Your own program", "cmd", "read")
@@ -222,7 +222,11 @@ func (p *proof) run(cmd *cobra.Command) error {
 		if cmd.Context().Err() != nil {
 			return &cli.Refusal{Code: cli.ExitInterrupted, Err: errors.New("interrupted: nothing is proven"), Hint: "all files of the run are removed"}
 		}
-		return &cli.Refusal{Code: cli.ExitCannot, Err: err, Hint: cli.DiskHint(err)}
+		hint := cli.DiskHint(err)
+		if p.command != "" {
+			hint = cmp.Or(hint, "--cmd and --read run by sh in an empty directory of their own: give a program by its whole path")
+		}
+		return &cli.Refusal{Code: cli.ExitCannot, Err: err, Hint: hint}
 	}
 	return p.report(cmd.OutOrStdout(), verdicts)
 }

@@ -81,7 +81,7 @@ func New(studies study.List) *cobra.Command {
 		},
 	}
 	cmd.Flags().SortFlags = false
-	cmd.Flags().VarP(cli.Once("file", &r.output, cli.NewFile), "output", "o", "write an HTML page, or the --export, to this new file")
+	cmd.Flags().VarP(cli.Target("file", &r.output, cli.NewFile), "output", "o", "write an HTML page, or the --export, to this new file")
 	cmd.Flags().Var(cli.Once("need", &r.need, advise.ParseNeed), "need", "on the page, say whether a policy meets this need, such as\n'loss<=1s,p99<10ms'")
 	cmd.Flags().Var(cli.Once("page", &r.extract, cli.Given), "extract", "write the results inside a page to -o; for the second of several:\npage.html:2")
 	cmd.Flags().Var(cli.Once("file", &r.proof, cli.Given), "proof", "on the page, show the verdicts in this file, made by prove -o")

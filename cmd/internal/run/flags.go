@@ -78,7 +78,7 @@ func SeedFlag(f *pflag.FlagSet, seed *uint64) {
 // PlanFlags add --dry-run and -o.
 func (r *Flags) PlanFlags(f *pflag.FlagSet) {
 	f.BoolVar(&r.DryRun, "dry-run", false, "show the plan, and measure nothing")
-	f.VarP(cli.Once("file", &r.File, cli.NewLines("results.jsonl")), "output", "o", "keep all results in this new file (JSON Lines), for holdfast report")
+	f.VarP(cli.Target("file", &r.File, cli.NewLines("results.jsonl")), "output", "o", "keep all results in this new file (JSON Lines), for holdfast report")
 }
 
 // RoundsFlags add --rounds and --seed.

@@ -207,7 +207,7 @@ func (s *Session) Resume(ctx context.Context, studies study.List, earlier result
 	if matrix.Limit > 0 {
 		matrix.Limit = max(1, matrix.Limit-earlier.Spent())
 	}
-	s.Say("continuing in %s on %s after %d complete rounds of %d", s.ground.Dir(), s.Place.Names(), matrix.Whole, matrix.Rounds)
+	s.Say("continuing in %s on %s after %s complete rounds", s.ground.Dir(), s.Place.Names(), earlier.DoneText())
 	return s.execute(ctx, matrix)
 }
 
@@ -470,7 +470,7 @@ func (s *Session) Refuse(err error) error {
 	case errors.As(err, &refused):
 		return err
 	case errors.Is(err, context.Canceled):
-		when := fmt.Sprintf("after %d of %d rounds", s.Run.Rounds(), s.Run.Header.Plan.Rounds)
+		when := fmt.Sprintf("after %s rounds", s.Run.DoneText())
 		if s.Run.Rounds() == 0 {
 			when = "before the first round was done"
 		}

@@ -48,7 +48,7 @@ document itself. docs/figures.md has more.`,
 			return drawFigures(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr(), dir, args)
 		},
 	}
-	cmd.Flags().VarP(cli.Once("dir", &dir, cli.Given), "output", "o", "draw into this directory")
+	cmd.Flags().VarP(cli.Target("dir", &dir, cli.Given), "output", "o", "draw into this directory")
 	return cmd
 }
 

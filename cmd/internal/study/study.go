@@ -24,7 +24,6 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/humanize"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
-	"github.com/holdfast-go/holdfast/cmd/internal/measure/sweep"
 	"github.com/holdfast-go/holdfast/cmd/internal/place"
 	"github.com/holdfast-go/holdfast/cmd/internal/run"
 )
@@ -72,7 +71,6 @@ func Commands(studies study.List, kernels ...place.Kernel) (all []*cobra.Command
 func list(w io.Writer, studies study.List) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "study\tquick\tdefault\tfull\tquestion")
-	fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s?\n", sweep.Policy().Name, "10s", "45s", "5m0s", sweep.Policy().Question)
 	for _, s := range studies {
 		row := []string{s.Name}
 		for _, preset := range []study.Preset{study.Quick(), study.Default(), study.Full()} {

@@ -45,7 +45,7 @@ of the published tables: ext4_results.csv and so on.`,
 			return writeTimings(dir, run)
 		},
 	}
-	cmd.Flags().VarP(cli.Once("dir", &dir, cli.Given), "output", "o", "write into this new directory")
+	cmd.Flags().VarP(cli.Target("dir", &dir, cli.Given), "output", "o", "write into this new directory")
 	return cmd
 }
 

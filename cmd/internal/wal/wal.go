@@ -59,7 +59,7 @@ data is not valid UTF-8. With --follow, cat waits for new records until you end 
 		Args:        arguments(1, "wal cat needs the directory of one log"),
 		RunE:        func(cmd *cobra.Command, args []string) error { return p.print(cmd, args[0]) },
 	}
-	cat.Flags().Uint64Var(&p.from, "from", 0, "begin with the record at this `index`")
+	cat.Flags().Var(cli.Once("index", &p.from, cli.ParseSeed), "from", "begin with the record at this index")
 	cat.Flags().BoolVar(&p.json, "json", false, "print each record as a JSON object with its index")
 	cat.Flags().BoolVar(&p.follow, "follow", false, "wait for new records")
 	var renumber bool

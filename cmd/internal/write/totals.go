@@ -68,7 +68,7 @@ var failureNames = [len(failures{})]struct{ key, words string }{
 	missing:   {"missing", "without such a column"},
 	tooLong:   {"too_long", "too long"},
 	refused:   {"refused", "not accepted by their file"},
-	uncertain: {"uncertain", "perhaps in their file, because its sync failed"},
+	uncertain: {"uncertain", "perhaps lost, because a sync of their file failed"},
 }
 
 // MarshalJSON has a key for each why.

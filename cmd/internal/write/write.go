@@ -53,7 +53,7 @@ second one stops write at once.`,
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.Var(cli.Once("file", &o.out, parseTarget), "out", "the file to write to; with --split the value replaces {}, as in\n'logs/{}.log'")
+	f.Var(cli.Target("file", &o.out, parseTarget), "out", "the file to write to; with --split the value replaces {}, as in\n'logs/{}.log'")
 	f.Var(cli.Once("policy", &o.policy, cli.ParsePolicy), "policy", "when lines reach the kernel and the disk (default: buffer=64KiB,sync=1s,\nwhich loses at most the last second)")
 	f.BoolVarP(&o.appends, "append", "a", false, "append to files that have bytes already")
 	f.Var(cli.Once("column", &o.column, cli.ParseBetween(1, mostColumns, "can't be a column")), "split", "make a file for each value of this column, counted from 1")

@@ -63,7 +63,7 @@ func everybody() []*arm {
 	return []*arm{
 		{Name: "holdfast", Note: "Copy, or CopyAll of the directory; where it has to be durable, sync=close", Do: how{copies: byHoldfast(filecopy.Options{})}},
 		{Name: "holdfast (twin)", Note: command.Twin, Do: how{copies: byHoldfast(filecopy.Options{})}},
-		{Name: "holdfast command", Note: "the command holdfast copy of all files; its start is in the clock, as that of other programs is", Do: how{can: plain, command: true, copies: program("holdfast", "copy", "--quiet")}},
+		{Name: "holdfast command", Note: "the command holdfast copy of all files; its start is in the clock, as the start of every other program is", Do: how{can: plain, command: true, copies: program("holdfast", "copy", "--quiet")}},
 		{Name: "holdfast atomic", Note: "CopyAll, Atomic", Do: how{can: lasting, copies: byHoldfast(filecopy.Options{Atomic: true})}},
 		{Name: "io.Copy", Note: "os.Open, os.Create, io.Copy, Close", Do: how{can: plain, copies: eachFile(ioCopy)}},
 		{Name: "io.Copy, 1 MiB", Note: "the same by read and write with a buffer of 1 MiB: io.CopyBuffer, hidden from the kernel's own copying", Do: how{can: alone, copies: eachFile(bufferCopy)}},

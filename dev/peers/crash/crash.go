@@ -36,7 +36,7 @@ var Kind = command.Kind{
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	f := flag.NewFlagSet("crash", flag.ContinueOnError)
 	within := f.Duration("time", 2*time.Second, "about how long each program takes at each level")
-	dir := f.String("dir", "", "where they write (default: that of temporary files)")
+	dir := f.String("dir", "", "where they write (default: the directory for temporary files)")
 	pick := f.String("run", "", "only programs that match this regular expression")
 	if err := command.Parse(f, args, stderr); err != nil {
 		return err

@@ -86,7 +86,7 @@ func faults() []*fault {
 		},
 		{
 			name: "twice", title: "200 files, each given twice in one batch, first with 64 KiB and then with 20 bytes",
-			asks:  "Does the later one win? A file that is wrong holds the earlier bytes, or of both.",
+			asks:  "Does the later one win? A file that is wrong holds the earlier bytes, or some of both.",
 			items: doubled, anew: true, want: made(200, 20),
 		},
 	}

@@ -28,7 +28,7 @@ const (
 
 const (
 	lockedNote = ", with a sync.Mutex around it when goroutines share it"
-	appendNote = "In the clock: from the first record until the sink is flushed and closed. Not in it: opening. Nothing is synced. Limits are of one goroutine that makes as many records. Left out: etcd's wal and pebble's LogWriter give each record a header and a checksum; theirs is other work and another file."
+	appendNote = "In the clock: from the first record until the sink is flushed and closed. Not in it: opening. Nothing is synced. Limits are of one goroutine that makes as many records. Left out: etcd's wal and pebble's LogWriter give each record a header and a checksum, so they do other work and write another file."
 )
 
 // appends are small and large records by one and many goroutines.

@@ -53,7 +53,7 @@ func logReads() (all []*group) {
 		{Name: "limit channel", Note: "the index goes through a channel, and nothing is read", Do: follow(durable, true)},
 		{Name: "limit channel-unbuffered", Note: "the same under sync=never", Do: follow(lazy, true)},
 	})
-	g.Notes = []string{"A record's time is the median from Append's return until the other goroutine has the record; 0 if it had it before. The CPU time is of both goroutines and includes Append. raft-wal and tidwall/wal wake no reader."}
+	g.Notes = []string{"A record's time is the median from Append's return until the other goroutine has the record; 0 if that is before the return. The CPU time is of both goroutines and includes Append. raft-wal and tidwall/wal wake no reader."}
 	return append(all, g)
 }
 

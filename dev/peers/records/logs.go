@@ -64,7 +64,7 @@ func holdfastLogs() []*arm {
 	large := wal.Options{Policy: o.Policy, SegmentSize: 64 * holdfast.MiB}
 	return []*arm{
 		{Name: "holdfast", Note: "package wal, " + o.Policy.String() + ", Append", Do: how{open: openLog(o), read: logRecords}},
-		{Name: "holdfast-prepared", Note: "segments of 64 MiB: all ground is made before the clock starts, as that of pebble-recycled", Do: how{open: openLog(large), read: logRecords}},
+		{Name: "holdfast-prepared", Note: "segments of 64 MiB: all segments are made before the clock starts, as for pebble-recycled", Do: how{open: openLog(large), read: logRecords}},
 		{Name: "holdfast-recycled", Note: "over the segments of an older log, as pebble-recycled: TruncateBefore keeps the size as it is", Do: how{open: openRecycled(o), read: newRecords}},
 	}
 }

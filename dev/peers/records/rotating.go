@@ -39,7 +39,7 @@ func rotating() (all []*group) {
 		w := work{goroutines: n, each: 500_000 / n, size: 128, closeTimed: true}
 		g := newGroup(fmt.Sprintf("rotate/goroutines=%d", n), fmt.Sprintf("records of 128 bytes to a log that rotates at %v, until all are in the page cache", size), w, append([]*arm{
 			{Name: "holdfast", Note: "package rotate, " + holdfast.Unbuffered().String(), Do: ours(holdfast.Unbuffered())},
-			{Name: "holdfast-1s", Note: "package rotate, " + holdfast.Periodic(time.Second).String() + ": a stronger promise than those of the others", Do: ours(holdfast.Periodic(time.Second))},
+			{Name: "holdfast-1s", Note: "package rotate, " + holdfast.Periodic(time.Second).String() + ": a stronger promise than the other arms make", Do: ours(holdfast.Periodic(time.Second))},
 			{Name: "lumberjack", Note: "as it comes", Do: theirs(func(path string, mb int) io.WriteCloser { return &lumberjack.Logger{Filename: path, MaxSize: mb} })},
 			{Name: "timberjack", Note: "as it comes", Do: theirs(func(path string, mb int) io.WriteCloser { return &timberjack.Logger{Filename: path, MaxSize: mb} })},
 		}, limits(w)...))

@@ -453,7 +453,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	f := flag.NewFlagSet("rotate", flag.ContinueOnError)
 	records := f.Int("records", 80_000, "how many records a log gets")
 	rate := f.Int("rate", 8000, "records a second where another program moves, removes or truncates the log")
-	dir := f.String("dir", "", "where they write (default: that of temporary files)")
+	dir := f.String("dir", "", "where they write (default: the directory for temporary files)")
 	if err := command.Parse(f, args, stderr); err != nil {
 		return err
 	}

@@ -61,7 +61,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err := f.Read(args, stderr); err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "Medians of %d rounds, in %s. The slope is that of the time of a unit: 0 is linear, 1 is quadratic.\n", f.Count, command.FileSystem(f.Dir))
+	fmt.Fprintf(stdout, "Medians of %d rounds, in %s. The slope tells how the time of one unit grows with their number: 0 is linear in all, 1 is quadratic.\n", f.Count, command.FileSystem(f.Dir))
 	matched := false
 	for _, one := range families {
 		if !f.Pick.MatchString(one.name) {

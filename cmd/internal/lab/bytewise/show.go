@@ -385,13 +385,13 @@ func bytesLearnt(e study.Evidence, cache, last result.Cache) string {
 	}
 	if planned(e, byteArm(toRead, yours, cache)) {
 		add("yours saves %s of the time of a read call a byte", saves(yours, toRead))
-		add("and %s of that of a write call a byte", saves(yours, toWrite))
-		add("it takes %s of libc's time to read", toLibc(yours, toRead))
-		add("and %s to write", toLibc(yours, toWrite))
+		add("and %s of the time of a write call a byte", saves(yours, toWrite))
+		add("reading takes %s of libc's time", toLibc(yours, toRead))
+		add("and writing %s", toLibc(yours, toWrite))
 	}
 	add("libc's buffer of 4 KiB saves %s of the time of a read call a byte (published: 98 %%)", saves(libcBuffering, toRead))
-	add("and %s of that of a write call a byte (99.8 %%)", saves(libcBuffering, toWrite))
-	add("DIY buffering takes %s of libc's time to read", toLibc(diyBuffering, toRead))
+	add("and %s of the time of a write call a byte (99.8 %%)", saves(libcBuffering, toWrite))
+	add("DIY buffering reads in %s of libc's time", toLibc(diyBuffering, toRead))
 	if name, ns := fastestByte(e, toRead, last); name != "" {
 		parts = append(parts, fmt.Sprintf("%s reads a byte the fastest, in %s", name, study.Duration(ns)))
 	}

@@ -280,10 +280,10 @@ func acrossLearnt(all []study.Evidence) string {
 		}
 	}
 	if !math.IsNaN(least) {
-		rest = append(rest, fmt.Sprintf("over the buffers the trends of all of them are %s (a rank correlation of %s at least)", trendWord(least), study.Digits(least)))
+		rest = append(rest, fmt.Sprintf("over the buffers the trends of all file systems here are %s (a rank correlation of %s at least)", trendWord(least), study.Digits(least)))
 	}
 	if !math.IsNaN(published) {
-		rest = append(rest, fmt.Sprintf("those that were published are %s (%s at least)", trendWord(published), study.Digits(published)))
+		rest = append(rest, fmt.Sprintf("the trends here and the published trends are %s (%s at least)", trendWord(published), study.Digits(published)))
 	}
 	if fallen := notHere(same); len(fallen) > 0 {
 		rest = append(rest, "not so here is "+strings.Join(fallen, ", nor "))

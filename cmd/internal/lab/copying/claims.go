@@ -132,7 +132,7 @@ func copySyncClaims() []study.Claim {
 			if why := notPredicted(e, c); why != "" {
 				return study.Finding{Verdict: study.NotChecked, Why: why, Settle: "--full"}
 			}
-			f := study.Figure(wholeOf(e, c).elapsed, study.Duration).Judge(study.About(byOneByte*1e9, 2), study.NotHere, "within a factor of two", "another disk: the time is that of a sync, once for each byte")
+			f := study.Figure(wholeOf(e, c).elapsed, study.Duration).Judge(study.About(byOneByte*1e9, 2), study.NotHere, "within a factor of two", "another disk: each byte waits for one sync of it")
 			if isPredicted(e, c) {
 				f.Measured += ", predicted"
 			}

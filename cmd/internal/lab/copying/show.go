@@ -145,8 +145,8 @@ func copyNotes(e study.Evidence, cells []copyCell) []string {
 	var notes []string
 	if c := cells[0]; c.form == timing.Copy && c.size == wholeSize {
 		notes = []string{
-			"elapsed: the median of the rounds with its interval, beside their average; CPU time is split into user and system over all rounds together, because a kernel may count in ticks",
-			fmt.Sprintf("published is %s of %s: averages by a clock of 1 ms; the book's are ext2, 100 million bytes, and 1 million with O_SYNC", publishedFor(e), study.CopyBufferSizes),
+			"elapsed: the median of the rounds with its interval, and their average; CPU time is split into user and system over all rounds together, because a kernel may count in ticks",
+			fmt.Sprintf("published: %s of %s, averages by a clock of 1 ms; the book measured on ext2, with 100 million bytes, and 1 million with O_SYNC", publishedFor(e), study.CopyBufferSizes),
 		}
 	}
 	if cells[0].form == timing.InC {
@@ -169,7 +169,7 @@ func predictedNotes(e study.Evidence, cells []copyCell) (notes []string) {
 		notes = append(notes, fmt.Sprintf("with too few rounds for a 95 %% interval a predicted row shows the least and the most; with fewer than %d rounds or %d writes nothing is predicted", leastRounds, leastWrites))
 	}
 	if slices.ContainsFunc(cells, func(c copyCell) bool { return c.form == timing.Synced }) {
-		notes = append(notes, "of the published O_SYNC only the row of one byte is a time: the others are one run divided by 20")
+		notes = append(notes, "of the published times with O_SYNC only the row of one byte was measured as it stands: each other row is one run divided by 20")
 	}
 	return notes
 }
@@ -205,7 +205,7 @@ func coldNotes(e study.Evidence, cells []copyCell) []string {
 func copyCallsTable(e study.Evidence, cells []copyCell) study.Table {
 	t := study.Table{
 		Title: "System calls of the copies",
-		Notes: []string{"a copy reads once more, to see the end; the reads and writes are all of the process, as the kernel counted them in a trial"},
+		Notes: []string{"a copy reads once more, to see the end; the kernel counted all reads and writes of the process in a trial"},
 	}
 	var arms []result.Cell
 	for _, c := range cells {

@@ -380,7 +380,7 @@ func TestCopiesAreShownBesideWhatWasPublished(t *testing.T) {
 	text := studytest.LooksRight(t, s)
 	for _, want := range []string{
 		"4096 | ", "74.3026", "107.43", "1582.07", "predicted, from 1MiB", "measured", "7.8147",
-		"of the published O_SYNC only the row of one byte", "cold: none of the source was in the page cache before each of the 170 trials", "published, jfs | 1 over 14 buffers: the same",
+		"of the published times with O_SYNC only the row of one byte", "cold: none of the source was in the page cache before each of the 170 trials", "published, jfs | 1 over 14 buffers: the same",
 		"is the best buffer the largest | yes, 1MiB", "how much of the CPU time is the kernel's | 1B 75 %",
 	} {
 		if !strings.Contains(text, want) {
@@ -492,7 +492,7 @@ func TestSeveralFileSystemsAreRanked(t *testing.T) {
 			t.Errorf("%q is not shown in\n%s", want, text)
 		}
 	}
-	for _, want := range []string{"by 1B the order is jfs < ", "Over the buffers the trends of all of them are the same (a rank correlation of 1 at least)", "those that were published are the same (0.9", `not so here is "`} {
+	for _, want := range []string{"by 1B the order is jfs < ", "Over the buffers the trends of all file systems here are the same (a rank correlation of 1 at least)", "the trends here and the published trends are the same (0.9", `not so here is "`} {
 		if !strings.Contains(s.Learnt, want) {
 			t.Errorf("%q was not learnt: %s", want, s.Learnt)
 		}

@@ -177,7 +177,7 @@ func hierarchyTable(e study.Evidence, rungs []rung) study.Table {
 		Title: "The same here, in order of cost",
 		Head:  []string{"operation", "published", "measured here (95 %)", "method", "within the range?"},
 		Notes: []string{
-			fmt.Sprintf("the cost of one operation; of a fast one the median of %d turns in each trial, each the loop with the operation less the loop without it", turns),
+			fmt.Sprintf("the cost of one operation; for a fast operation the median of %d turns in each trial, where a turn is the time of a loop with the operation less the time of the loop without it", turns),
 			"the range beside the thread switch was published for the way into the kernel and back, which is the empty system call",
 		},
 	}

@@ -74,7 +74,7 @@ func latencyClaims() []study.Claim {
 			Name: "latency-unlimited", Source: study.EfficientBuffering, Says: "without limits or proper flushing buffers can grow large",
 			Over: thousand, By: heapGrowth, Text: study.Times, Allows: study.AtLeast(grown), Otherwise: study.NeverSo,
 			Holds: "the heap grows with what is written",
-			Not:   "a bufio.Writer never grows its buffer: memory is buffers × writers; a bytes.Buffer is what has no limit",
+			Not:   "a bufio.Writer never grows its buffer: memory is buffers × writers; a bytes.Buffer has no limit",
 		},
 		{
 			Name: "latency-window", Source: study.FileIOExperiment, Says: "periodic flushing bounds data loss to a time window", Published: "the interval",

@@ -98,7 +98,7 @@ func (l latencyEvidence) writes() study.Table {
 		Title: "One Write at full speed",
 		Notes: []string{
 			"percentiles: of the Writes of all rounds; ratios: of single rounds",
-			"the clock itself takes " + study.Duration(l.clock()) + " a Write: the arm nothing, which is in all the others",
+			"the clock itself takes " + study.Duration(l.clock()) + " a Write, as the arm nothing shows; the times of all other arms contain it",
 		},
 	}
 	return l.table(t, []string{inWrites, inDurable}, "write by", append(l.quantiles(response, "p50", "p99", "p99.9", "longest"),
@@ -114,7 +114,7 @@ func (l latencyEvidence) payments() study.Table {
 	t := study.Table{
 		Title: "Who pays for the write calls",
 		Notes: []string{
-			"pays: the slowest Writes, as many as the predicted calls, and their share of the whole time, without the clock's own",
+			"pays: the slowest Writes, as many as calls were predicted, and their share of the whole time; the clock's own time is subtracted",
 		},
 	}
 	calls := func(c result.Cell) int64 { return sinkOf(c).calls(c.Records, c.RecordBytes) }
@@ -177,7 +177,7 @@ func (l latencyEvidence) openLoop() study.Table {
 	t := study.Table{
 		Title: fmt.Sprintf("One Write when %d a second are due", openRate),
 		Notes: []string{
-			"counted from when the record was due, so late wake-ups by the system are in it (the arm nothing shows them); call: from the call to its return, without the waiting behind a stall",
+			"p50 to longest: from when the record was due, late wake-ups by the system included (the arm nothing shows them); call: from the call to its return, without the wait behind a stall",
 		},
 	}
 	columns := slices.Concat(l.quantiles(response, "p50", "p99", "p99.9", "longest"),
@@ -190,7 +190,7 @@ func (l latencyEvidence) visible() study.Table {
 		Title: fmt.Sprintf("Until another process can read a record, %d a second", visibleRate),
 		Notes: []string{
 			"predicted: until the buffer is full, the interval is over or the file is closed, whichever is first",
-			fmt.Sprintf("the reader polls: at the end of the file it pauses for %v, and comes back after %s (p99 %s), so a delay may be too long by that", watchPause, study.Duration(l.looks("look_p50_ns")), study.Duration(l.looks("look_p99_ns"))),
+			fmt.Sprintf("the reader polls: at the end of the file it pauses for %v, and looks again after %s (p99 %s), so a delay may be shown too long by that time", watchPause, study.Duration(l.looks("look_p50_ns")), study.Duration(l.looks("look_p99_ns"))),
 			"the bound is by time alone; beyond it lie one flush, the waking of both processes and the reader's pause",
 		},
 	}

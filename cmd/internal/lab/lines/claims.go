@@ -267,7 +267,7 @@ func bothAllocate(name string, without, with study.Span) func(study.Evidence) st
 		a, b := without.Place(plain.Low, plain.High), with.Place(buffered.Low, buffered.High)
 		switch {
 		case a == study.Inside && b == study.Inside:
-			f.Verdict, f.Why = study.Holds, "counted as a Go benchmark counts: the compiler decides it, not the machine"
+			f.Verdict, f.Why = study.Holds, "counted as Go benchmarks count: the compiler decides the number, not the machine"
 		case a == study.Outside || b == study.Outside:
 			f.Verdict, f.Why = study.NotHere, "this version of Go allocates differently"
 		default:

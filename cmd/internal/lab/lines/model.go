@@ -104,7 +104,7 @@ func lineModel(e study.Evidence) study.Table {
 		fmt.Sprintf("From the arms write, bufio 16KiB and write, sync each: making a line takes %s, a write call %s, a byte through a buffer %s, a sync %s.",
 			cost(func(m costModel) float64 { return m.line }), cost(func(m costModel) float64 { return m.call }),
 			cost(func(m costModel) float64 { return m.copied }), cost(func(m costModel) float64 { return m.sync })),
-		"Each cell: how many there were, and what they cost by these figures; where a line has a call of its own, the call copies it.",
+		"Each cell: the number of operations, and their cost by these figures; where each line has its own call, the call copies the line.",
 		"A sync of many bytes takes longer than a sync of one line, and goroutines that share a sync wait less: there the sum is wrong, and the last column says by how much.",
 	}
 	return t

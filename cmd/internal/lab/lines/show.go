@@ -129,7 +129,7 @@ func lineBenchmarks(e study.Evidence) study.Table {
 		t.Notes = append(t.Notes, fmt.Sprintf("the buffer makes an operation %s as fast (published: 62.3x); write calls of one: %s and %s",
 			study.Ratio(e.Ratio(valuesWrite, valuesBufio, perOp)).OrDash(),
 			study.Whole(e.Median(valuesWrite, callsPerOp)), study.Whole(e.Median(valuesBufio, callsPerOp))))
-		t.Notes = append(t.Notes, `"no slice" makes the constant's slice once; made for each record it escapes to the heap, which is the 10,000 allocations`)
+		t.Notes = append(t.Notes, `"no slice" makes the slice of the constant once; a slice made for each record escapes to the heap, which explains the 10,000 allocations`)
 	}
 	return t
 }

@@ -302,7 +302,7 @@ func callsAll(e study.Evidence, head string) study.ArmColumn {
 	return study.ArmColumn{Head: head, Cell: func(c result.Cell) string { return study.Digits(callsEach(e, c.Name).all) }}
 }
 
-const callsNote = "system calls are those of the whole process in the warm-up, the runtime's own among them; a dash: they could not be counted"
+const callsNote = "system calls: all of the process in the warm-up, the Go runtime's included; a dash: they could not be counted"
 
 // A callCount has the kernel's number of calls for one record; NaN where it did not count.
 type callCount struct{ all, syncs float64 }
@@ -366,7 +366,7 @@ func filesDurable(e study.Evidence) study.Table {
 		Title: "Durable files",
 		Notes: []string{
 			"when an arm ends, all its files and their names are durable, except with sync=never; a trial counts only if Files reports so of each file",
-			"nothing of earlier arms waits to be written when the clock starts",
+			"when the clock starts, no bytes of earlier arms wait to be written",
 			"a replaced file keeps a second name, so that no file is removed in the clock (docs/studies.md)",
 			callsNote,
 		},

@@ -87,7 +87,7 @@ func bufferedReadsClaim(name string, cache result.Cache, from string) study.Clai
 		Name: name, Says: fmt.Sprintf("buffered reads show significant gains (records of %d bytes, %s)", recordSize, from),
 		Published: "significant",
 		Over:      without, Under: with, Allows: study.AtLeast(significant),
-		Holds: "a record in the buffer costs a copy, and one that is not a system call",
+		Holds: "a record in the buffer costs a copy, and a record outside of it costs a system call",
 		Not:   fmt.Sprintf("it is less than %vx", significant),
 	}
 }

@@ -138,7 +138,7 @@ func sweepTable(e study.Evidence) study.Table {
 		t.Rows = append(t.Rows, append(row, against))
 	}
 	t.Notes = []string{
-		fmt.Sprintf("bufio gives records of %d bytes; with a buffer no larger than that it reads each from the file, and it makes none below 16.", recordSize),
+		fmt.Sprintf("bufio gives records of %d bytes; with a buffer no larger than a record it reads each record from the file, and its smallest buffer is 16 bytes.", recordSize),
 		"Each block or record is summed up in the clock; small blocks are read from the beginning of the file only.",
 	}
 	return t
@@ -147,7 +147,7 @@ func sweepTable(e study.Evidence) study.Table {
 func callsTable(e study.Evidence) study.Table {
 	t := study.Table{
 		Title: "System calls and CPU, warm",
-		Notes: []string{"Calls observed are all reads of the process during the trial, as the kernel counts them.", "Straight: the buffer is no larger than a record, which is read from the file without it."},
+		Notes: []string{"Calls observed are all reads of the process during the trial, as the kernel counts them.", "Straight: the buffer is no larger than a record, so each record is read from the file past the buffer."},
 	}
 	var arms []result.Cell
 	for _, size := range sizesRun(e) {
@@ -183,7 +183,7 @@ func waysTable(e study.Evidence) study.Table {
 	t := study.Table{
 		Title: "Lines, bytes, computing consumers and read-ahead",
 		Notes: []string{
-			"Against the first: the time of a byte as a multiple of that of the group's first way, so below 1 is faster.",
+			"Against the first: the time of a byte divided by the time with the group's first way, so below 1 is faster.",
 			"bufio has its usual 4 KiB where no size is named, a Reader its 256 KiB.",
 		},
 	}

@@ -42,7 +42,7 @@ func Study() study.Study {
 			Head: []string{"Way", "Time taken"},
 			Rows: [][]string{{"read-send", fmt.Sprint(publishedReadSend, " seconds")}, {"sendfile", fmt.Sprint(publishedSendfile, " seconds")}},
 			Notes: []string{
-				"By the page on zero-copy to which the document leads; one run of each.",
+				"From the page on zero-copy that the document links to; one run of each.",
 				"Its read-send reads the whole file into new memory before it sends the first byte; its sendfile begins at once.",
 				"Its 4 copies are disk to kernel, kernel to program, program to socket, socket to network card; sendfile saves the two in the middle.",
 			},
@@ -242,7 +242,7 @@ func showZero(e study.Evidence) study.Shown {
 func zeroTaken(e study.Evidence) study.Table {
 	t := study.Table{
 		Title: "10 times 1 GiB to a client on the same machine",
-		Notes: []string{"From the time of a byte; the file is in the page cache."},
+		Notes: []string{"Computed from the time of a byte; the file is in the page cache."},
 	}
 	return study.Tabulate(t, e.Cells(wholeSocket, sendfileSocket), []study.ArmColumn{
 		{Head: "Way", Cell: func(c result.Cell) string {
@@ -270,7 +270,7 @@ func zeroFiles(e study.Evidence) study.Table {
 	t := study.Table{
 		Title: "From file to file",
 		Notes: []string{
-			"All are of new files, from the page cache into the page cache; nothing is synced.",
+			"All copies make new files, from the page cache into the page cache; nothing is synced.",
 			"A reflink copies no byte: its time is for a whole file, so the time of a byte falls with the size. On btrfs and xfs copy_file_range and holdfast.Copy do the same.",
 			"holdfast.Copy opens, closes and keeps permissions and times within its time; its calls are not counted.",
 		},

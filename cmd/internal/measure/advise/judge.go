@@ -158,7 +158,7 @@ func inFlight(t Term, r figure.Row, b holdfast.Bound, own, longest time.Duration
 	case t.Unit == Bytes && !b.InFlight:
 		return known(int64(b.Bytes), b.String())
 	case t.Unit == Time && longest > 0 && b.Time <= time.Duration(t.Limit)/2 && longest <= min(b.Time, time.Duration(t.Limit)-b.Time):
-		return known(roundUp(int64(b.Time+longest)), fmt.Sprintf("the last %v + the longest %s, %v; a longer one has as much time again", b.Time, noun, shown(longest)))
+		return known(roundUp(int64(b.Time+longest)), fmt.Sprintf("the last %v + the longest %s, %v; a sync may take as long as the period", b.Time, noun, shown(longest)))
 	case t.Unit == Time && int64(b.Time) > t.Limit && (own <= 0 || !r.Period.Judged()): // whatever a sync takes
 		return without(NotMet, "loses "+b.String())
 	case !r.Period.Judged():
@@ -191,7 +191,7 @@ func inFlight(t Term, r figure.Row, b holdfast.Bound, own, longest time.Duration
 		f.How += fmt.Sprintf("; %d are needed", enoughSyncs)
 	case !t.allows(bound(2 * longest).Value):
 		f.Verdict = NotKnown
-		f.How += "; one twice as long is too long"
+		f.How += "; a sync twice as long would break the limit"
 	}
 	return f
 }

@@ -179,6 +179,8 @@ func parseLoss(text string) (Unit, int64, error) {
 		return 0, 0, fmt.Errorf("%q is neither 0 nor a duration nor a size", text)
 	case size == 0:
 		return Time, 0, nil
+	case strings.Trim(text, "0123456789") == "": // a second, or a byte?
+		return 0, 0, fmt.Errorf("%q has no unit", text)
 	}
 	return Bytes, int64(size), nil
 }

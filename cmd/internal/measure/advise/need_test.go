@@ -62,6 +62,7 @@ func TestParseNeedRefuses(t *testing.T) {
 	check("p99>=1ms", "p99 takes < or <= and not >=")
 	check("p99<>1ms", "and not <>")
 	check("loss<=often", `"often" is neither 0 nor a duration nor a size`)
+	check("loss<=5", `"5" has no unit; write it like loss<=1s`)
 	check("loss<=-1s", `"-1s" is negative`)
 	check("loss<=64KIB", `"64KIB" is neither`)
 	check("p99<10", `"10" is not a duration`)
@@ -70,7 +71,7 @@ func TestParseNeedRefuses(t *testing.T) {
 	check("rate>=0/s", `"0/s" is not above 0`)
 	check("rate>=1.0001k/s", `"1.0001k" is not a whole number of records`)
 	check("rate>=k/s", `"k" is not a whole number`)
-	check("rate>=1.MB/s", "unknown suffix")
+	check("rate>=1.MB/s", "not a whole number")
 	check("rate>=99999999999M/s", "is not a whole number")
 	check("memory<=lots", `"lots" does not start with a whole number`)
 	check("rate>=1/s,cpu<=5", `"5" is not a percentage`)
@@ -141,7 +142,7 @@ func TestCandidatesKeepTheNeedBesidesWhatIsInFlight(t *testing.T) {
 	check("crash<=8KiB", "buffer=64KiB,sync=group", "buffer=4KiB,sync=never", "buffer=0,sync=never", "buffer=4KiB,sync=group", "buffer=0,sync=group", "buffer=0,sync=each")
 	check("loss<=1MiB", "buffer=64KiB,sync=512KiB", "buffer=64KiB,sync=group", "buffer=4KiB,sync=512KiB", "buffer=0,sync=512KiB",
 		"buffer=4KiB,sync=group", "buffer=0,sync=group", "buffer=0,sync=each")
-	check("loss<=262143,memory<=0", "buffer=0,sync=group", "buffer=0,sync=each")
+	check("loss<=262143B,memory<=0", "buffer=0,sync=group", "buffer=0,sync=each")
 	check("loss<=1h", append([]string{"buffer=64KiB,sync=1s", "buffer=64KiB,sync=group", "buffer=4KiB,sync=1s", "buffer=0,sync=1s"}, durable[1:]...)...)
 	if got := advise.Candidates(need(t, "loss<=1s,crash<=1s,memory<=1MiB")); !slices.Contains(got, holdfast.Periodic(500*time.Millisecond)) {
 		t.Errorf("a flush is added where the sync bounds the loss: %v", got)

@@ -61,7 +61,7 @@ func (r Recommendation) OpenMetrics(w io.Writer, program string) error {
 				}
 				name := "holdfast_term_" + kind + "_" + names[unit]
 				if !headed {
-					family(name, map[string]string{"found": "What was measured of a term of the need, the worse end.", "limit": "The limit of the term."}[kind])
+					family(name, map[string]string{"found": "The measured value of a term of the need, at the worse end of its interval.", "limit": "The limit of the term."}[kind])
 					headed = true
 				}
 				fmt.Fprintf(&b, "%s%s %s\n", name, labels("term", f.Term.Of.String()), number(unit, value))

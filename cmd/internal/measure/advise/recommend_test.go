@@ -116,7 +116,7 @@ func TestJudgement(t *testing.T) {
 	check("a size", "loss<=1GiB", second, not, "unlimited")
 	check("the process", "crash<=1s", second, met, "901ms")
 	check("the process, a size", "crash<=128KiB", second, met, "128KiB")
-	check("the process, a smaller size", "crash<=131071", second, not, "128KiB")
+	check("the process, a smaller size", "crash<=131071B", second, not, "128KiB")
 
 	check("never", "loss<=1h", plant{policy: "buffer=64KiB", cpu: 1, rate: 1}, not, "unlimited")
 	check("durable", "loss<=0", plant{policy: "sync=group", cpu: 1, rate: 1}, met, "nothing")
@@ -124,12 +124,12 @@ func TestJudgement(t *testing.T) {
 
 	// 100 bytes a record at most 10,100 times a second: 10,100 bytes in a sync of 10 ms.
 	bytes := plant{policy: "buffer=0,sync=100kB", cpu: 100, rate: 10000, sync: 10 * ms}
-	check("bytes and what is in flight", "loss<=121000", bytes, met, "111000B")
-	check("bytes and what is in flight twice", "loss<=111000", bytes, open, "111000B")
-	check("bytes and what is in flight, a smaller size", "loss<=110999", bytes, not, "111000B")
+	check("bytes and what is in flight", "loss<=121000B", bytes, met, "111000B")
+	check("bytes and what is in flight twice", "loss<=111000B", bytes, open, "111000B")
+	check("bytes and what is in flight, a smaller size", "loss<=110999B", bytes, not, "111000B")
 	check("by bytes, no time", "loss<=1h", bytes, not, "unlimited")
 	bytes.sync = 100 * ms
-	check("more in flight than starts a sync", "loss<=301999", bytes, not, "302000B")
+	check("more in flight than starts a sync", "loss<=301999B", bytes, not, "302000B")
 	bytes.sync = 0
 	check("no sync by bytes was timed", "loss<=1GiB", bytes, open, "not measured")
 
@@ -227,7 +227,7 @@ func TestRecommendTakesTheSafestOfThoseThatCostTheSame(t *testing.T) {
 	text := words(t, r)
 	for _, want := range []string{
 		"advice: `buffer=64KiB,sync=500ms` meets it, with 104ns of CPU time a record the same cost, within 10 %: `buffer=256KiB,sync=500ms`; the safest of these ",
-		"  loss<=1s     501ms    50 %    the last 500ms + the longest sync, 1ms; a longer one has as much time again",
+		"  loss<=1s     501ms    50 %    the last 500ms + the longest sync, 1ms; a sync may take as long as the period",
 		"  rate>=50k/s  1.98M/s  39 times  ",
 		"  p99<10ms     1ms      90 %    ",
 		"  w, err := holdfast.Create(path, holdfast.Periodic(500 * time.Millisecond))\n",
@@ -236,7 +236,7 @@ func TestRecommendTakesTheSafestOfThoseThatCostTheSame(t *testing.T) {
 		"would change with: a sync that takes longer than 500ms (",
 		"would change with: less than 50k/s written (here 1.98M/s)\n",
 		"would change with: p99 of a Write not below 10ms (here 1ms)\n",
-		"caution: these results were not measured at this rate",
+		"caution: these results were measured at full speed, not at this rate",
 	} {
 		if !strings.Contains(strings.Join(strings.Fields(text), " "), strings.Join(strings.Fields(want), " ")) {
 			t.Errorf("%q is not in\n%s", want, text)

@@ -29,7 +29,7 @@ func (r Recommendation) Text(w io.Writer, all bool) error {
 	case Met:
 		more := ""
 		if r.Open != nil {
-			more = fmt.Sprintf(", %s that of the undecided one", times(float64(r.Advised.Cost)/float64(r.Open.Cost)))
+			more = fmt.Sprintf(", %s the cost of the undecided policy", times(float64(r.Advised.Cost)/float64(r.Open.Cost)))
 		}
 		fmt.Fprintf(&b, "advice: %s meets it, with %s a record%s\n", quote(r.Advised.Policy), r.price(*r.Advised), more)
 		if len(r.Same) > 0 {
@@ -269,11 +269,11 @@ func (r Recommendation) table(b *strings.Builder) {
 func (r Recommendation) cautions() []string {
 	var list []string
 	if r.Rounds < stat.VerdictRounds {
-		list = append(list, fmt.Sprintf("a guess from %s; %d can tell more", rounds(r.Rounds), stat.VerdictRounds))
+		list = append(list, fmt.Sprintf("a guess from %s: a verdict needs %d", rounds(r.Rounds), stat.VerdictRounds))
 	}
 	isPaced := slices.ContainsFunc(r.group.Rows, func(row figure.Row) bool { return row.Cell.Policy == r.Shown().Policy && row.Cell.Rate > 0 })
 	if _, rate := r.Need.Term(Rate); rate && r.Load.Rate == 0 && !isPaced {
-		list = append(list, "these results were not measured at this rate: times are of Writes at full speed; without results, advise measures at the rate")
+		list = append(list, "these results were measured at full speed, not at this rate; without a results file, advise measures at the rate")
 	}
 	switch needed := r.Need.Records(r.Load.RecordBytes); {
 	case r.Load.Rate > 0 && needed == 0:
@@ -285,7 +285,7 @@ func (r Recommendation) cautions() []string {
 		if fact.Name != "journal" || fact.Value != "none" || r.Shown().Policy.Sync.Mode == holdfast.SyncNever {
 			continue
 		}
-		list = append(list, "the file system has no journal: later work in a directory that a crash interrupts may take away names that were durable; ext4 with a journal, xfs and btrfs keep them")
+		list = append(list, "the file system has no journal: if a crash interrupts later work in a directory, names in it that were durable may be lost; ext4 with a journal, xfs and btrfs keep them")
 	}
 	if mark := r.figures.Run.Mark(); mark != "" {
 		list = append(list, "not complete: "+mark)

@@ -154,7 +154,7 @@ func (f Figures) warnOfPlace() (found []Warning) {
 	}
 	if stack, ok := machine.ThinOrStacked(facts); ok {
 		found = append(found, newWarning("stacked-device",
-			fmt.Sprintf("the device is more than a disk (%s): first writes to a block may cost more than later ones, and the figures are of the whole stack", stack),
+			fmt.Sprintf("the device is a stack, not a plain disk (%s): first writes to a block may cost more than later ones, and the figures describe the whole stack", stack),
 			"measure on a plain disk or partition to know the disk"))
 	}
 	if machine.InVirtualMachine(facts) {

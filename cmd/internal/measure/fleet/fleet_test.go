@@ -255,9 +255,10 @@ func TestExpectedHosts(t *testing.T) {
 }
 
 func TestDeviceKindHasNoNames(t *testing.T) {
+	rotational := "no"
 	check := func(model, stack, want string) {
 		t.Helper()
-		facts := []machine.Fact{{Name: "device model", Value: model}, {Name: "device stack", Value: stack}, {Name: "rotational", Value: "no"}}
+		facts := []machine.Fact{{Name: "device model", Value: model}, {Name: "device stack", Value: stack}, {Name: "rotational", Value: rotational}}
 		if got := deviceKind(facts); got != want {
 			t.Errorf("%q %q: %q, want %q", model, stack, got, want)
 		}
@@ -266,6 +267,10 @@ func TestDeviceKindHasNoNames(t *testing.T) {
 	check(machine.Unknown, "loop3 (file /a (b)/n3.img on ext4)", "file on ext4, not rotating")
 	check(machine.Unknown, "loop3 (file /n3.img)", "file, not rotating")
 	check("Disk 1", "dm-0 (LVM thin) on dm-1 (thin pool) on nvme0n1", "Disk 1, LVM thin, thin pool, not rotating")
+	rotational = "yes"
+	check("Disk 1", "sdvda", "Disk 1, rotating")
+	check(machine.Unknown, "vda", "virtual disk")
+	check(machine.Unknown, "dm-0 (LVM) on xvdb", "LVM, virtual disk")
 	for text, want := range map[string]string{"15.6 GiB": "16 GiB", "12.0 GiB": "16 GiB", "11.0 GiB": "8 GiB", "unknown": "", "": ""} {
 		if got := memoryClass(text); got != want {
 			t.Errorf("%s: %q, want %q", text, got, want)

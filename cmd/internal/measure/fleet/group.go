@@ -166,9 +166,11 @@ var (
 	// backing is the file of a loop device: its path differs on every host.
 	backing = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\(file .* on ([^\s()]+)\)|\(file .*\)`) })
 	layers  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\([^()]*\)`) })
+	// virtual is the disk of a guest at the end of a stack, by virtio or Xen.
+	virtual = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(^|[ ,])x?vd[a-z]+$`) })
 )
 
-// deviceKind describes a device without its name: its model, whether it rotates, and the layers above
+// deviceKind describes a device without its name: its model, whether it rotates or is a virtual disk, and the layers above
 // it.
 func deviceKind(facts []machine.Fact) string {
 	var parts []string
@@ -181,7 +183,11 @@ func deviceKind(facts []machine.Fact) string {
 	}
 	switch known(facts, "rotational") {
 	case "yes":
-		parts = append(parts, "rotating")
+		kind := "rotating"
+		if virtual().MatchString(stack) {
+			kind = "virtual disk" // which Linux always calls rotational, whatever the host has
+		}
+		parts = append(parts, kind)
 	case "no":
 		parts = append(parts, "not rotating")
 	}

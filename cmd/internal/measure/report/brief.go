@@ -50,34 +50,44 @@ func (s sheet) brief(b *strings.Builder) {
 	if s.advised && s.advice.Policy.Sync.Mode != holdfast.SyncNever && machine.Get(s.Run.Header.Machine, "journal").Value == "none" {
 		b.WriteString(wrap("caution: the file system has no journal: a crash may take the name of a file whose bytes are durable", s.columns, indent))
 	}
-	more := "--all shows intervals, CPU time, latencies and every doubt"
+	more := "--all: every interval and doubt"
 	if len(tables) > 1 {
-		more += ", and " + plural(len(tables)-1, "more table")
+		more += ", " + plural(len(tables)-1, "more table")
 	}
-	b.WriteString(wrap(more+"; with -o results.jsonl, holdfast report shows it again or makes a page", s.columns, indent))
+	b.WriteString(wrap(more+"; -o FILE keeps the results for holdfast report", s.columns, indent))
 }
 
-// briefText renders the table. A narrow terminal gets no column of times, and long policies are broken
-// behind their last comma.
+// briefText renders the table. A narrow terminal gets no column of times, losses in two lines where they are long, and at last
+// policies that are broken behind their last comma.
 func briefText(t study.Table, width int) string {
-	if _, shown, ok := unfolded(t, width); ok {
-		return shown
+	_, shown, ok := unfolded(t, width)
+	for _, narrow := range []struct {
+		loss     int // columns of the loss
+		policies bool
+	}{{len("anything not synced"), false}, {len("anything not synced"), true}, {16, true}} {
+		if ok {
+			break
+		}
+		_, shown, ok = unfolded(narrowed(t, narrow.loss, narrow.policies), width)
 	}
-	const loss, times = 1, 2 // columns
-	t.Head = slices.Delete(slices.Clone(t.Head), times, times+1)
-	t.Head[loss] = "lost at a\npower cut"
-	rows := t.Rows
-	t.Rows = nil
-	for _, row := range rows {
-		row = slices.Delete(slices.Clone(row), times, times+1)
-		if at := strings.LastIndexByte(row[0], ','); at > 0 {
+	return shown
+}
+
+func narrowed(t study.Table, columns int, policies bool) study.Table {
+	const loss, times = 1, 2 // columns of the table
+	without := func(row []string) []string { return slices.Delete(slices.Clone(row), times, times+1) }
+	small := t
+	small.Head, small.Rows = without(t.Head), nil
+	small.Head[loss] = strings.TrimSuffix(wrap(small.Head[loss], columns, ""), "\n")
+	for _, row := range t.Rows {
+		row = without(row)
+		if at := strings.LastIndexByte(row[0], ','); policies && at > 0 {
 			row[0] = row[0][:at+1] + "\n    " + row[0][at+1:]
 		}
-		row[loss] = strings.TrimSuffix(wrap(row[loss], 16, ""), "\n")
-		t.Rows = append(t.Rows, row)
+		row[loss] = strings.TrimSuffix(wrap(row[loss], columns, ""), "\n")
+		small.Rows = append(small.Rows, row)
 	}
-	_, shown, _ := unfolded(t, width)
-	return shown
+	return small
 }
 
 // briefHead names the place of the measurement and the records.

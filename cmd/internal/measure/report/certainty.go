@@ -96,7 +96,7 @@ func (s sheet) shortCause(w figure.Warning) string {
 	case "frequency-scaling":
 		return "the CPUs change their frequency"
 	case "stacked-device":
-		return "the device is more than a disk"
+		return "the device is a stack, not a plain disk"
 	case "resumed":
 		return "the run was resumed"
 	case "fast-sync":

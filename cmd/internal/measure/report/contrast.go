@@ -207,12 +207,12 @@ func contrastNotes(c figure.Contrast) []string {
 		}
 	}
 	between += ". To see smaller changes, run two builds alternately: holdfast bench --against PROGRAM"
-	together := "all verdicts here, the overall one too, hold together with 95 %"
+	together := "with 95 % confidence all verdicts here are right, the overall one too"
 	switch c.Between {
 	case figure.Alternately:
 		between = "A and B ran each cell in turn, A B, B A, each pair in two new processes: what the machine did meanwhile is in both. " + layoutText(c)
 	case figure.OneRun:
-		between = "A and B are the same run: nothing lies between them"
+		between = "A and B are the same run, so nothing can have changed"
 	}
 	noise := "noise: not measured in both runs"
 	if c.Floor.Known() {

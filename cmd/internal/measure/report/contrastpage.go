@@ -28,7 +28,7 @@ func ContrastHTML(w io.Writer, contrasts []figure.Contrast, results []page.Resul
 		if len(t.Rows) > 0 {
 			machines.Tables = append(machines.Tables, t)
 		} else {
-			machines.Notes = append(machines.Notes, fmt.Sprintf("%s and %s: nothing that is known differs", c.A.Name, c.B.Name))
+			machines.Notes = append(machines.Notes, fmt.Sprintf("%s and %s differ in no known fact", c.A.Name, c.B.Name))
 		}
 		sections = append(sections, contrastPage(c, fmt.Sprint(i)))
 	}

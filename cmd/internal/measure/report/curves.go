@@ -110,7 +110,7 @@ func (s sheet) latencies(g figure.Group) (charts []page.Chart) {
 	}
 	caption := ""
 	if g.Open() {
-		caption = "With points: since a record was due. Without: from the call to its return."
+		caption = "Lines with points count from when a record was due, lines without points from the call to its return."
 	}
 	return keyed(policyKeys, drawn(charts, p, caption))
 }

@@ -256,7 +256,7 @@ func (s sheet) groupPage(g figure.Group) page.Section {
 	p := page.Section{Title: title(g.Load), Tables: []page.Table{table(inPage.of(groupColumns, g.Load), g.Rows)}}
 	if g.Steady {
 		steady := table(inPage.of(steadyColumns(), g.Load), steadied(g))
-		steady.Name, steady.Text = p.Title+", steady", "How the throughput of the long trials came to rest."
+		steady.Name, steady.Text = p.Title+", steady", "How the throughput of the long trials became steady."
 		p.Tables = append(p.Tables, steady)
 	}
 	usage := table(inPage.of(usageColumns(), g.Load), g.Rows)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/advise"
@@ -12,6 +13,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/figure"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/stat"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
 )
 
 // AddColumn adds a column to the table of a group while the test runs.
@@ -104,5 +106,21 @@ func TestIntervalsAreCutAtThePicture(t *testing.T) {
 		if from, to, cut := within(c.low, c.high, axis); from != c.from || to != c.to || cut != c.cut {
 			t.Errorf("%v to %v: %v to %v, %q", c.low, c.high, from, to, cut)
 		}
+	}
+}
+
+// TestTheBriefTableIsLowOnANarrowTerminal: with two loads, 80 columns hold the usual policies unbroken; only long losses take a
+// second line.
+func TestTheBriefTableIsLowOnANarrowTerminal(t *testing.T) {
+	table := study.Table{Head: []string{"  policy", "lost at a power cut", "a record", "1 writer", "64 writers"}}
+	for _, row := range [][2]string{
+		{"  durable", "nothing"}, {"> buffer=64KiB,flush=100ms,sync=1s", "the last 1s + one sync"}, {"  buffer=64KiB,sync=4MiB", "up to 4224KiB + in flight"},
+		{"  buffer=64KiB,sync=close", "anything not synced"}, {"  buffered=256KiB", "anything not synced"}, {"  unbuffered", "anything not synced"},
+	} {
+		table.Rows = append(table.Rows, []string{row[0], row[1], "1.23µs", "≤1.45x* ", "3,000x? "})
+	}
+	shown := briefText(table, 80)
+	if lines := strings.Split(strings.TrimSuffix(shown, "\n"), "\n"); len(lines) != 1+6+2 || slices.ContainsFunc(lines, func(l string) bool { return utf8.RuneCountInString(l) > 80 }) {
+		t.Errorf("%d lines:\n%s", len(lines), shown)
 	}
 }

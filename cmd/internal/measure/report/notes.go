@@ -47,7 +47,7 @@ func percentile(r figure.Row, d time.Duration) string {
 // notes explain how to read the tables, and list the doubts about them.
 func (s sheet) notes() []string {
 	notes := []string{
-		"to write: the time of a record, from the first Write to the return of the last; cost: its ratio to the fastest, round by round, with a 95 % interval; all verdicts of a table hold together with 95 %. " +
+		"to write: the time of a record, from the first Write to the return of the last; cost: its ratio to the fastest, round by round, with a 95 % interval; with 95 % confidence all verdicts of a table are right. " +
 			"durable: with the final flush, sync and close. cpu: user and system time of the whole process for a record. p99: of single Writes, over all rounds; < stands before the time that the clock itself takes.",
 	}
 	if s.anyGroup(func(l figure.Load) bool { return l.Paced }) {
@@ -83,7 +83,7 @@ func (s sheet) notes() []string {
 	notes = append(notes, s.cacheNotes()...)
 	if s.anyGroup(func(l figure.Load) bool { return l.Steady }) {
 		notes = append(notes, "steady: the last five seconds differ by at most 20 % and rise or fall by at most 10 % (SNIA's rule), and at most 10 % of what was written "+
-			"stayed in memory; before that the page cache takes what the disk can't. The kernel slows writers once too much waits in memory (vm.dirty_ratio).")
+			"stayed in memory; until then the page cache takes the bytes that the disk can't. The kernel slows writers once too much waits in memory (vm.dirty_ratio).")
 	}
 	if s.Outliers > 0 {
 		notes = append(notes, fmt.Sprintf("outliers: %d of %s, and they count like all others", s.Outliers, plural(s.Trials, "trial")))

@@ -375,7 +375,7 @@ func (r Run) Complete() bool {
 
 // Mark names in one line what is missing from the run, or is empty.
 func (r Run) Mark() string {
-	done := fmt.Sprintf("%d of %d rounds are complete", r.Rounds(), r.Header.Plan.Rounds)
+	done := r.DoneText() + " rounds are complete"
 	switch {
 	case r.Torn:
 		return fmt.Sprintf("torn: the file ends within line %d; %s", r.TornAt, done)
@@ -388,6 +388,16 @@ func (r Run) Mark() string {
 	default:
 		return fmt.Sprintf("%s: %s; %s", r.End.State, r.End.Reason, done)
 	}
+}
+
+// DoneText is the number of complete rounds, and of how many: 3 of 15. A run that ends when enough is known may have more
+// than were planned; then it is the number alone.
+func (r Run) DoneText() string {
+	done, planned := r.Rounds(), r.Header.Plan.Rounds
+	if done > planned {
+		return fmt.Sprint(done)
+	}
+	return fmt.Sprintf("%d of %d", done, planned)
 }
 
 // Dirs returns the names of the directories that the run made in Dir, one for each time that it was

@@ -84,7 +84,7 @@ func Leftovers(parent string) (names []string, err error) {
 }
 
 // ErrAlive means that the run which made a work directory still goes on.
-var ErrAlive = errors.New("the run that made it is still going on")
+var ErrAlive = errors.New("the run that made the directory is still going on")
 
 // The names of a work directory, of the entries in it, and of the files in a trial's directory. Studies
 // that keep a file for all trials use them too. See OpenWorkDir, fresh, fill and Beside.
@@ -128,7 +128,7 @@ var errEnding error = ending{}
 
 type ending struct{}
 
-func (ending) Error() string { return "a second process of it has not ended: " + ErrAlive.Error() }
+func (ending) Error() string { return "a second process of the run has not ended: " + ErrAlive.Error() }
 
 func (ending) Unwrap() error { return ErrAlive }
 
@@ -202,12 +202,12 @@ func made(held *workdir.Dir, e fs.DirEntry) (inside []string, err error) {
 		}
 		return inside, err
 	case !e.IsDir() || !dirName().MatchString(e.Name()):
-		return nil, fmt.Errorf("%s in it is nothing that a run makes", e.Name())
+		return nil, fmt.Errorf("it holds %s, which no run makes", e.Name())
 	}
 	files, err := fs.ReadDir(held.Root().FS(), e.Name())
 	for _, f := range files {
 		if !f.Type().IsRegular() || !createdName().MatchString(f.Name()) {
-			return nil, fmt.Errorf("%s in it is nothing that a run makes", path.Join(e.Name(), f.Name()))
+			return nil, fmt.Errorf("it holds %s, which no run makes", path.Join(e.Name(), f.Name()))
 		}
 		inside = append(inside, f.Name())
 	}

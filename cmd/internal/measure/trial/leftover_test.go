@@ -92,17 +92,17 @@ func TestRemoveLeftoverTouchesNothingElse(t *testing.T) {
 	dir := func(name string, files ...string) func(string) {
 		return func(parent string) { leave(t, parent, name, files...) }
 	}
-	check("holdfast-bench-1", "mine.txt in it is nothing that a run makes", dir("holdfast-bench-1", "1", "mine.txt"))
-	check("holdfast-bench-1", "1/2 in it is nothing that a run makes", func(parent string) {
+	check("holdfast-bench-1", "it holds mine.txt, which no run makes", dir("holdfast-bench-1", "1", "mine.txt"))
+	check("holdfast-bench-1", "it holds 1/2, which no run makes", func(parent string) {
 		leave(t, leave(t, parent, "holdfast-bench-1", "3"), "1", "2")
 	})
-	check("holdfast-bench-1", "memory-1 in it is nothing that a run makes", func(parent string) {
+	check("holdfast-bench-1", "it holds memory-1, which no run makes", func(parent string) {
 		leave(t, leave(t, parent, "holdfast-bench-1"), "memory-1")
 	})
-	check("holdfast-bench-1", "1/values-2 in it is nothing that a run makes", func(parent string) {
+	check("holdfast-bench-1", "it holds 1/values-2, which no run makes", func(parent string) {
 		leave(t, leave(t, leave(t, parent, "holdfast-bench-1"), "1"), "values-2", "values-3")
 	})
-	check("holdfast-bench-1", "mine.txt in it is nothing that a run makes", func(parent string) {
+	check("holdfast-bench-1", "it holds mine.txt, which no run makes", func(parent string) {
 		leave(t, leave(t, parent, "holdfast-bench-1"), "holdfast-bench-2", "1", "mine.txt")
 	})
 	check("mine", `"mine" is not a name of a run's directory`, dir("mine", "1"))
@@ -209,7 +209,7 @@ func TestWhatIsBesideAWorkDirIsLookedAtOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := listing(t, parent)
-	want := map[string]string{stale: "<nil>", mixed: "nothing that a run makes", alive.Dir(): ErrAlive.Error()}
+	want := map[string]string{stale: "<nil>", mixed: "which no run makes", alive.Dir(): ErrAlive.Error()}
 	for _, n := range g.Neighbours() {
 		if text, ok := want[n.Dir]; !ok || !strings.Contains(fmt.Sprint(n.Err), text) {
 			t.Errorf("%s: %v, want %q", n.Dir, n.Err, text)

@@ -158,6 +158,9 @@ const (
 // why it stopped. After an error it returns the first one, or ctx's if ctx was cancelled.
 func (m Matrix) Run(ctx context.Context, g *WorkDir, w Watcher) (rounds int, stop Stop, err error) {
 	run := &running{Matrix: m, workDir: g, watcher: w, begun: time.Now(), took: map[int]taken{}, left: m.Estimate(), ask: 1}
+	for round := 1; round <= m.Whole; round++ { // cells may have rested in them
+		run.parts += m.part(round)
+	}
 	if err := run.round(ctx, 0); err != nil {
 		return m.Whole, "", err
 	}
@@ -176,7 +179,7 @@ func (r *running) stop(rounds int) Stop {
 	fresh := rounds - r.Whole
 	next := r.Before + 1 + fresh
 	switch {
-	case r.Settled == nil && rounds >= r.Rounds, r.Settled != nil && (fresh >= mostRounds || r.MostRounds > 0 && float64(r.Whole)+r.parts+r.part(next) > float64(r.MostRounds)):
+	case r.Settled == nil && rounds >= r.Rounds, r.Settled != nil && (fresh >= mostRounds || r.MostRounds > 0 && r.parts+r.part(next) > float64(r.MostRounds)):
 		return AllRounds
 	case r.Settled != nil && rounds >= r.ask:
 		if r.Settled() {
@@ -223,7 +226,7 @@ type running struct {
 	begun   time.Time
 	trials  int
 	ask     int           // call Settled from this number of rounds on: it takes longer with more rounds
-	parts   float64       // of rounds, since Whole: see MostRounds
+	parts   float64       // of rounds, the earlier ones included: see MostRounds
 	took    map[int]taken // by the place of the cell, without the warm-up
 	left    time.Duration // by the estimates
 	timed   time.Time     // when round 1 began; counting made round 0 slower

@@ -439,12 +439,13 @@ func TestRunStopsAtTheFirstError(t *testing.T) {
 // TestRestingCellsRunNoMore: the others get the time and the bytes that are left.
 func TestRestingCellsRunNoMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		before := 0
 		run := func(limit time.Duration, mostRounds int) (r recorder, rounds int, stop Stop) {
 			m := idle(4, 10, time.Second, func(string, bool) {})
 			for i := range m.Cells {
 				m.Cells[i].Records, m.Cells[i].RecordBytes = 1000, 100
 			}
-			m.Limit, m.MostRounds = limit, mostRounds
+			m.Limit, m.MostRounds, m.Whole, m.Before = limit, mostRounds, before, before
 			m.Settled = func() bool { return false }
 			m.Resting = func(cell string, round int) bool { return cell != "cell 2" && round > 3 }
 			rounds, stop, err := m.Run(t.Context(), nil, &r)
@@ -470,6 +471,11 @@ func TestRestingCellsRunNoMore(t *testing.T) {
 		// Four rounds of bytes are three rounds and four of a fourth.
 		if _, rounds, stop := run(time.Hour, 4); rounds != 7 || stop != AllRounds {
 			t.Errorf("with four rounds' bytes %d rounds, %q", rounds, stop)
+		}
+		// A run that is continued knows that cells rested in two of its five rounds.
+		before = 5
+		if r, rounds, stop := run(time.Hour, 4); rounds != 7 || stop != AllRounds || !slices.Equal(r.order()[7], []string{"cell 2"}) {
+			t.Errorf("continued after round 5: %d rounds, %q; they ran %v", rounds, stop, r.order())
 		}
 	})
 }

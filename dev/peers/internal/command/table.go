@@ -51,7 +51,7 @@ func Tables[Job, Do any](out io.Writer, all []*Group[Job, Do], more ...Column) {
 	for _, g := range all {
 		g.write(out, noted, more)
 	}
-	fmt.Fprintf(out, "\nIntervals are of 95 %%. *Slower*, *faster* and *same* (within %.0f %%) are proven over at least %d rounds, beyond the noise floor of the group; *not proven* with a wide interval asks for more rounds or a quieter machine. CPU is that of all threads and processes of a trial.\n",
+	fmt.Fprintf(out, "\nThe columns *95 %%* hold 95 %% confidence intervals of the figure before them. *Slower*, *faster* and *same* (within %.0f %%) are proven over at least %d rounds, beyond the noise floor of the group; where the word is *not proven* and the interval wide, more rounds or a quieter machine may decide. CPU is the CPU time of all threads and processes of a trial.\n",
 		stat.Band*100, stat.VerdictRounds)
 }
 
