@@ -15,11 +15,11 @@ import (
 )
 
 // dueTogether are the Writers of a test, each with a record that is due soon.
-func dueTogether(t *testing.T, dir string, n int) []*holdfast.Writer {
+func dueTogether(t *testing.T, dir string, n int, policy string) []*holdfast.Writer {
 	t.Helper()
 	all := make([]*holdfast.Writer, n)
 	for i := range all {
-		w, err := holdfast.Create(filepath.Join(dir, fmt.Sprint(i)), mustParse(t, "buffer=4KiB,flush=100ms,sync=300ms"))
+		w, err := holdfast.Create(filepath.Join(dir, fmt.Sprint(i)), mustParse(t, policy))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +65,7 @@ func TestDueWritersStartFewGoroutines(t *testing.T) {
 			}
 		}
 	}()
-	awaitDurable(dueTogether(t, t.TempDir(), writers))
+	awaitDurable(dueTogether(t, t.TempDir(), writers, "buffer=4KiB,flush=100ms,sync=300ms"))
 	close(stop)
 	<-stopped
 	if n := peak.Load(); n > most {
@@ -106,7 +106,12 @@ func TestHangingWritersHoldUpNoOther(t *testing.T) {
 		}
 		all = append(all, w)
 	}
-	awaitDurable(dueTogether(t, dir, 200))
+	for _, w := range dueTogether(t, dir, 200, "buffer=4KiB,flush=100ms,sync=never") { // which no sync flushes
+		for w.Flushed() < w.Written() {
+			runtime.Gosched()
+		}
+	}
+	awaitDurable(dueTogether(t, dir, 200, "buffer=4KiB,flush=100ms,sync=300ms"))
 	for i, w := range all {
 		if w.Flushed() > 0 {
 			t.Errorf("the flush to pipe %d does not hang", i)
