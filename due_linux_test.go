@@ -15,11 +15,11 @@ import (
 )
 
 // dueTogether are the Writers of a test, each with a record that is due soon.
-func dueTogether(t *testing.T, dir string, n int) []*holdfast.Writer {
+func dueTogether(t *testing.T, dir string, n int, policy string) []*holdfast.Writer {
 	t.Helper()
 	all := make([]*holdfast.Writer, n)
 	for i := range all {
-		w, err := holdfast.Create(filepath.Join(dir, fmt.Sprint(i)), mustParse(t, "buffer=4KiB,flush=100ms,sync=300ms"))
+		w, err := holdfast.Create(filepath.Join(dir, fmt.Sprint(i)), mustParse(t, policy))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,10 +46,10 @@ func awaitDurable(all []*holdfast.Writer) {
 	}
 }
 
-// TestDueWritersStartFewGoroutines has thousands of Writers due at one time, and counts goroutines all the while: at most 64 for
-// one file system, the clock's and the counter, not one for each Writer.
+// TestDueWritersStartFewGoroutines has thousands of Writers due at one time, and counts goroutines all the while: at most 64 in flushes
+// and 64 in syncs for one file system, the clock's and the counter, not one for each Writer.
 func TestDueWritersStartFewGoroutines(t *testing.T) {
-	const writers, most = 1500, 64 + 16
+	const writers, most = 1500, 2*64 + 16
 	before := runtime.NumGoroutine()
 	var peak atomic.Int64
 	stop, stopped := make(chan struct{}), make(chan struct{})
@@ -65,7 +65,7 @@ func TestDueWritersStartFewGoroutines(t *testing.T) {
 			}
 		}
 	}()
-	awaitDurable(dueTogether(t, t.TempDir(), writers))
+	awaitDurable(dueTogether(t, t.TempDir(), writers, "buffer=4KiB,flush=100ms,sync=300ms"))
 	close(stop)
 	<-stopped
 	if n := peak.Load(); n > most {
@@ -73,10 +73,10 @@ func TestDueWritersStartFewGoroutines(t *testing.T) {
 	}
 }
 
-// TestHangingWritersHoldUpNoOther has flushes of 60 Writers hang, to pipes that nobody reads, on the file system of others.
+// TestHangingWritersHoldUpNoOther has flushes of 100 Writers hang, to pipes that nobody reads, whose names are on the file system of others.
 // These flush and sync meanwhile.
 func TestHangingWritersHoldUpNoOther(t *testing.T) {
-	const hanging = 60
+	const hanging = 100
 	dir := t.TempDir()
 	pipes := make([]*os.File, hanging)
 	var all []*holdfast.Writer
@@ -106,7 +106,12 @@ func TestHangingWritersHoldUpNoOther(t *testing.T) {
 		}
 		all = append(all, w)
 	}
-	awaitDurable(dueTogether(t, dir, 200))
+	for _, w := range dueTogether(t, dir, 200, "buffer=4KiB,flush=100ms,sync=never") { // which no sync flushes
+		for w.Flushed() < w.Written() {
+			runtime.Gosched()
+		}
+	}
+	awaitDurable(dueTogether(t, dir, 200, "buffer=4KiB,flush=100ms,sync=300ms"))
 	for i, w := range all {
 		if w.Flushed() > 0 {
 			t.Errorf("the flush to pipe %d does not hang", i)
@@ -118,6 +123,64 @@ func TestHangingWritersHoldUpNoOther(t *testing.T) {
 			t.Error(err)
 		}
 		if err := pipes[i].Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A hangingFile is on a device whose syncs hang until release is closed, and which takes writes.
+type hangingFile struct {
+	syncs   *atomic.Int64
+	release chan struct{}
+}
+
+func (f hangingFile) Write(p []byte) (int, error) { return len(p), nil }
+func (f hangingFile) Close() error                { return nil }
+func (f hangingFile) FileSystemDevice() uint64    { return 1 << 60 }
+
+func (f hangingFile) Sync() error {
+	f.syncs.Add(1)
+	<-f.release
+	return nil
+}
+
+// TestHangingSyncsHoldUpNoFlush has more Writers' syncs hang than a device gets at once. The bytes of other Writers on it are
+// flushed in time all the same, and of those that wait for a sync too.
+func TestHangingSyncsHoldUpNoFlush(t *testing.T) {
+	const hanging, atOnce = 100, 64
+	var syncs atomic.Int64
+	release := make(chan struct{})
+	var all []*holdfast.Writer
+	start := func(policy string) {
+		w, err := holdfast.New(hangingFile{&syncs, release}, mustParse(t, policy))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write([]byte("record")); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, w)
+	}
+	for range hanging {
+		start("buffer=4KiB,flush=1ms,sync=2ms")
+	}
+	for syncs.Load() < atOnce {
+		runtime.Gosched()
+	}
+	for range hanging {
+		start("buffer=4KiB,flush=1ms,sync=never")
+	}
+	for _, w := range all {
+		for w.Flushed() < w.Written() {
+			runtime.Gosched()
+		}
+	}
+	if n := syncs.Load(); n > atOnce {
+		t.Errorf("%d syncs of a device at once, want at most %d", n, atOnce)
+	}
+	close(release)
+	for _, w := range all {
+		if err := w.Close(); err != nil {
 			t.Error(err)
 		}
 	}

@@ -56,7 +56,7 @@ func newTarget(f File, p Policy, name dirent.Entry) (target, error) {
 		return t, nil
 	}
 	if p.Due().Flush > 0 {
-		t.device, _ = sys.Identity(osFile)
+		t.device = sys.RegularDevice(osFile)
 	}
 	links, err := t.links()
 	t.linked = err == nil && links > 0

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"unsafe"
 
+	"github.com/holdfast-go/holdfast/internal/deadline"
 	"github.com/holdfast-go/holdfast/internal/dirent"
 	"github.com/holdfast-go/holdfast/internal/errjoin"
 	"github.com/holdfast-go/holdfast/internal/spin"
@@ -26,8 +27,9 @@ import (
 // bypasses memory. Under a policy that syncs by Sync.Bytes and has no FlushEvery, flushes
 // wait for a sync while the kernel holds twice Sync.Bytes unsynced.
 //
-// Flushes and syncs by time take turns: at most 64 on one file system run at once, over
-// all Writers.
+// Flushes and syncs by time take turns: over all Writers, at most 64 flushes and 64 syncs
+// on one file system run at once. No flush waits for a turn behind a sync, unless its policy
+// makes it wait for syncs.
 //
 // Errors: a [WriteError] is not final: every call tries to continue at the exact byte,
 // and returns an error while it can't. A [SyncError] is final. A failure in the background
@@ -111,8 +113,12 @@ func newWriter(f File, p Policy, name dirent.Entry) (*Writer, error) {
 	}
 	w.flush.idle.L, w.flush.space.L, w.flush.turn.free.L = &w.mu, &w.mu, &w.mu
 	if w.due.Flush > 0 {
-		w.flush.timer.Init(w.due.Flush, &w.target.device, w.flushDue)
-		w.sync.timer.Init(w.due.Sync, &w.target.device, w.syncDue)
+		flush := deadline.ForWrite
+		if w.due.Dirty > 0 {
+			flush = deadline.ForSync
+		}
+		w.flush.timer.Init(w.due.Flush, &w.target.device, flush, w.flushDue)
+		w.sync.timer.Init(w.due.Sync, &w.target.device, deadline.ForSync, w.syncDue)
 	}
 	return w, nil
 }

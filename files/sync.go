@@ -39,7 +39,7 @@ func (y *syncer) init(f *flusher) {
 	y.commit.Init(&y.mu, y.stepLocked, func(error) {})
 	y.step = durable.Step{Disk: y.disk, Names: y.names, Most: durable.Waiters,
 		SyncAll: y.syncAll}
-	y.timer.Init(y.policy.Sync.Every, nil, func() {
+	y.timer.Init(y.policy.Sync.Every, nil, deadline.ForSync, func() {
 		y.mu.Lock()
 		defer y.mu.Unlock()
 		y.timeDue = true

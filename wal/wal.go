@@ -249,9 +249,9 @@ func open(d disk, dir string, o Options) (*Log, Recovery, error) {
 		l.limit = max(l.limit, groupBuffer)
 	}
 	if l.due.Flush != l.due.Sync { // if equal, the sync flushes all
-		l.flushTimer.Init(l.due.Flush, &l.dir.key.Device, func() { l.fired(&l.flushTimer, false) })
+		l.flushTimer.Init(l.due.Flush, &l.dir.key.Device, deadline.ForSync, func() { l.fired(&l.flushTimer, false) })
 	}
-	l.syncTimer.Init(l.due.Sync, &l.dir.key.Device, func() { l.fired(&l.syncTimer, true) })
+	l.syncTimer.Init(l.due.Sync, &l.dir.key.Device, deadline.ForSync, func() { l.fired(&l.syncTimer, true) })
 	found, err := l.recover(dir)
 	if err != nil {
 		l.release()

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// abreast is the most calls of fire at once per device: each may hold a thread in a system call for
+// abreast is the most calls of fire at once per queue: each may hold a thread in a system call for
 // as long as the disk takes. Thousands of files can come due together, and a disk has no use for
 // more than its queue.
 const abreast = 64
@@ -15,22 +15,22 @@ const abreast = 64
 // A clock has the timers of many files. Package time starts a goroutine for each of its timers
 // that is due, before the first of them runs: for 5,000 files at once, 5,000 and more. A clock
 // has one of package time's timers, its alarm, and hands what is due to at most abreast goroutines
-// for each device.
+// for each queue.
 type clock struct {
 	zero time.Time // its time is counted from here; set once
 
-	mu      sync.Mutex
-	timers  heaped
-	alarm   *time.Timer
-	rings   int64 // the time for which the alarm is set; 0: it is not
-	devices map[uint64]*queue
+	mu     sync.Mutex
+	timers heaped
+	alarm  *time.Timer
+	rings  int64 // the time for which the alarm is set; 0: it is not
+	queues map[place]*queue
 }
 
 // shared is the clock of the process. It is global, as threads are.
 var shared = sync.OnceValue(newClock)
 
 func newClock() *clock {
-	c := &clock{zero: time.Now(), devices: map[uint64]*queue{}}
+	c := &clock{zero: time.Now(), queues: map[place]*queue{}}
 	c.alarm = time.AfterFunc(math.MaxInt64, c.ring)
 	c.alarm.Stop()
 	return c
@@ -113,24 +113,31 @@ func (c *clock) ringSome() (more bool) {
 	return true
 }
 
-// A queue has the timers of a device that are due. clock.mu guards it.
+// A place is where the calls of a queue may wait for long. A device that hangs in 64 syncs still takes
+// writes into memory, so flushes have a queue of their own: they must start in time behind any syncs.
+type place struct {
+	device uint64
+	waits  Waits
+}
+
+// A queue has the timers of a place that are due. clock.mu guards it.
 type queue struct {
-	device  uint64
+	place   place
 	running int // number of goroutines that call fire
 	waiting []*Timer
 }
 
 // enqueueLocked lets a goroutine call fire.
 func (c *clock) enqueueLocked(d *Timer) {
-	device := *d.device
-	if device == 0 {
+	at := place{*d.device, d.waits}
+	if at.device == 0 {
 		go d.fire()
 		return
 	}
-	q := c.devices[device]
+	q := c.queues[at]
 	if q == nil {
-		q = &queue{device: device}
-		c.devices[device] = q
+		q = &queue{place: at}
+		c.queues[at] = q
 	}
 	q.waiting = append(q.waiting, d)
 	if q.running < abreast {
@@ -163,7 +170,7 @@ func (c *clock) next(q *queue) (d *Timer) {
 		return d
 	}
 	if q.running--; q.running == 0 {
-		delete(c.devices, q.device)
+		delete(c.queues, q.place)
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ type Timer struct {
 	timer  *time.Timer // its own; nil: it is one of clock's
 	clock  *clock
 	device *uint64
+	waits  Waits
 
 	// due is when fire is called, by clock's time, or 0. held says that clock has the Timer: it
 	// looks at due at the time at, or before. So to stop the Timer and to set it again, as a busy
@@ -34,11 +35,20 @@ type Placed interface {
 	FileSystemDevice() uint64
 }
 
+// Waits says what a timer's call may wait for.
+type Waits bool
+
+const (
+	ForSync  Waits = false // of its own, or of another goroutine
+	ForWrite Waits = true  // and for no sync
+)
+
 // Init makes the timer. It calls fire a period after each Set(true). If device is not nil, at most
-// abreast timers of one device call fire at once, and the others wait for their turn without a
-// goroutine. *device is read when the timer is due; 0 means no limit.
-func (d *Timer) Init(period time.Duration, device *uint64, fire func()) {
-	switch d.period, d.fire = period, fire; {
+// abreast timers of one device that wait for a sync call fire at once, and at most as many of those that
+// wait for a write alone. The others wait for their turn without a goroutine. *device is read when the
+// timer is due; 0 means no limit.
+func (d *Timer) Init(period time.Duration, device *uint64, waits Waits, fire func()) {
+	switch d.period, d.waits, d.fire = period, waits, fire; {
 	case period == 0:
 	case device != nil && !isFake(time.Now()):
 		d.clock, d.device = shared(), device

@@ -61,7 +61,7 @@ func TestTimerFiresOnceAPeriodAfterItWasSet(t *testing.T) {
 	}
 	check("of its own", func(fire func()) *Timer {
 		d, device := new(Timer), uint64(1)
-		d.Init(time.Second, &device, fire)
+		d.Init(time.Second, &device, ForSync, fire)
 		if d.clock != nil {
 			t.Error("a bubble's timer is of the process's clock")
 		}
@@ -70,7 +70,7 @@ func TestTimerFiresOnceAPeriodAfterItWasSet(t *testing.T) {
 	check("of a clock", func(fire func()) *Timer { return on(newClock(), time.Second, 1, fire) })
 	check("of a clock, without a limit", func(fire func()) *Timer { return on(newClock(), time.Second, 0, fire) })
 	var never Timer
-	never.Init(0, nil, nil)
+	never.Init(0, nil, ForSync, nil)
 	if never.Set(true); !never.Running() {
 		t.Error("without a period it counts as running")
 	}
@@ -178,8 +178,8 @@ func TestTimersOfADeviceTakeTurns(t *testing.T) {
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if len(c.devices) > 0 {
-			t.Errorf("%d devices are left", len(c.devices))
+		if len(c.queues) > 0 {
+			t.Errorf("%d queues are left", len(c.queues))
 		}
 	})
 }

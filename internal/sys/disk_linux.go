@@ -43,7 +43,7 @@ func openat(dir int, name Name, flag int, perm uint32) (int, error) {
 	if e != 0 {
 		return -1, e
 	}
-	opened(int(fd))
+	opened(int(fd), kindOfNew(dir, name, flag))
 	return int(fd), nil
 }
 

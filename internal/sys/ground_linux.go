@@ -1,6 +1,10 @@
 package sys
 
-import "sync/atomic"
+import (
+	"os"
+	"strings"
+	"sync/atomic"
+)
 
 // A ground is the kind of the file system of an open file, which the file never leaves: fstatfs(2) is
 // asked once, and not at each sync. The nil ground asks each time.
@@ -62,11 +66,24 @@ func groundOf(fd int) *ground {
 	return nil
 }
 
-func opened(fd int) {
+func opened(fd int, kind uint32) {
 	if d := descriptorOf(fd, true); d != nil {
-		d.kind.Store(0)
+		d.kind.Store(kind)
 		d.open.Store(true)
 	}
+}
+
+// kindOfNew returns the kind of a file that openat has made in a directory: the directory's. It is 0 if
+// that is not known. Any other name may be where another file system is mounted.
+func kindOfNew(dir int, name Name, flag int) uint32 {
+	const makes = os.O_CREATE | os.O_EXCL
+	if flag&makes != makes || strings.Contains(string(name), "/") {
+		return 0
+	}
+	if g := groundOf(dir); g != nil {
+		return g.kind.Load()
+	}
+	return 0
 }
 
 // closing is called before the number may be another file's.

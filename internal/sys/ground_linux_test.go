@@ -28,7 +28,7 @@ func TestDiskAsksForTheFileSystemOnce(t *testing.T) {
 			return err
 		},
 	} {
-		opened(fd)
+		opened(fd, 0)
 		if err := sync(); err != nil || kept() != is {
 			t.Errorf("%s: %v; of the file system %#x is kept, want %#x", name, err, kept(), is)
 		}
@@ -60,5 +60,44 @@ func TestDiskAsksForTheFileSystemOnce(t *testing.T) {
 	}
 	if groundOf(-1) != nil || groundOf(1<<30) != nil {
 		t.Error("there is something of no descriptor")
+	}
+}
+
+// TestNewFileIsOfItsDirectorysFileSystem: what is known of a directory is known of a file that is made in it, and of no other.
+func TestNewFileIsOfItsDirectorysFileSystem(t *testing.T) {
+	const other = unix.TMPFS_MAGIC + 1 // no file system's
+	dir := openDir(t, t.TempDir())
+	groundOf(dir).kind.Store(other)
+	check := func(name string, flag int, want uint32) {
+		t.Helper()
+		fd := openFile(t, dir, name, os.O_WRONLY|flag, 0o666)
+		if got := groundOf(fd).kind.Load(); got != want {
+			t.Errorf("%s, flags %#x: %#x is kept, want %#x", name, flag, got, want)
+		}
+	}
+	check("made", os.O_CREATE|os.O_EXCL, other)
+	check("made", os.O_CREATE, 0) // it is there, and may be a mount
+	check("./below", os.O_CREATE|os.O_EXCL, 0)
+}
+
+// TestJournalIsLookedForOncePerMount: files.WriteFile opens its directory each time, and reads nothing of /sys again.
+func TestJournalIsLookedForOncePerMount(t *testing.T) {
+	f, err := os.Create(t.TempDir() + "/file")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	fd, mount := int(f.Fd()), mountOf(t, f)
+	if fileSystem(fd) != unix.EXT4_SUPER_MAGIC {
+		t.Skip("the temporary directory is not on ext4")
+	}
+	lacks := Disk{}.LacksJournal(fd)
+	if kept, known := journalless.Load(mount); !known || kept.(bool) != lacks {
+		t.Errorf("kept: %v, %v; want %v", known, kept, lacks)
+	}
+	journalless.Store(mount, !lacks)
+	defer journalless.Store(mount, lacks)
+	if (Disk{}).LacksJournal(fd) == lacks {
+		t.Error("it is looked for again")
 	}
 }

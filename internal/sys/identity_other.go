@@ -18,3 +18,6 @@ func chown(*os.File, int, int) error { return nil }
 
 // Identity returns 0 and 0: see addIdentity.
 func Identity(*os.File) (device, inode uint64) { return 0, 0 }
+
+// RegularDevice returns 0: see addIdentity.
+func RegularDevice(*os.File) uint64 { return 0 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,16 +19,30 @@ import (
 // /sys, or <none>, also for each ext2 that it serves. An older driver of ext2 shows nothing, which
 // counts as no journal. To miss a journal costs some time, to assume a missing one costs names.
 func (Disk) LacksJournal(fd int) bool {
-	var s unix.Statfs_t
-	if unix.Fstatfs(fd, &s) != nil || uint32(s.Type) != unix.EXT4_SUPER_MAGIC {
+	if groundOf(fd).of(fd) != unix.EXT4_SUPER_MAGIC {
 		return false
 	}
-	var is unix.Stat_t
-	if unix.Fstat(fd, &is) != nil {
+	var is unix.Statx_t
+	if statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_MNT_ID_UNIQUE, &is) != nil {
 		return true
 	}
-	device := uint64(is.Dev)
-	target, err := os.Readlink(fmt.Sprintf("/sys/dev/block/%d:%d", unix.Major(device), unix.Minor(device)))
+	if is.Mask&unix.STATX_MNT_ID_UNIQUE == 0 { // before Linux 6.8
+		return lacksJournal(is.Dev_major, is.Dev_minor)
+	}
+	lacks, known := journalless.Load(is.Mnt_id)
+	if !known {
+		lacks = lacksJournal(is.Dev_major, is.Dev_minor)
+		journalless.Store(is.Mnt_id, lacks)
+	}
+	return lacks.(bool)
+}
+
+// journalless holds what LacksJournal found, for each mount: a journal neither comes nor goes while its file
+// system is mounted. As for hiding, the number of a device is no key.
+var journalless sync.Map // of bool, by uint64
+
+func lacksJournal(major, minor uint32) bool {
+	target, err := os.Readlink(fmt.Sprintf("/sys/dev/block/%d:%d", major, minor))
 	if err != nil {
 		return true
 	}

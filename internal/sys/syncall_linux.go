@@ -50,11 +50,10 @@ func (Disk) WriteError(fd int) error {
 // closed meanwhile (s_wb_err in struct super_block); before 5.17 it lost the error of sync_fs.
 // Among these file systems only f2fs notices that in the fsync of a clean directory.
 func (Disk) SyncsAll(fd int) bool {
-	var s unix.Statfs_t
-	if !syncfsReports() || unix.Fstatfs(fd, &s) != nil {
+	if !syncfsReports() {
 		return false
 	}
-	switch uint32(s.Type) { // the field may be negative
+	switch groundOf(fd).of(fd) {
 	case unix.EXT4_SUPER_MAGIC, // ext2 and ext3 too
 		unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC:
 		return true
