@@ -87,7 +87,7 @@ func TestExplore(t *testing.T) {
 		replay(t, *exploreCase)
 		return
 	}
-	limit, seed := 1000, *exploreSeed
+	limit, seed := 500, *exploreSeed
 	switch {
 	case *exploreLimit > 0:
 		limit = *exploreLimit

@@ -206,7 +206,7 @@ func TestFaultMatrix(t *testing.T) {
 // runFaultRounds runs each workload without a fault, to learn how many calls
 // the file gets. Then it runs it with each fault at each call.
 func runFaultRounds(t *testing.T, policy string) {
-	rounds := 3
+	rounds := 2
 	if testing.Short() {
 		rounds = 1
 	}

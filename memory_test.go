@@ -187,7 +187,11 @@ func TestFirstFlushIsCounted(t *testing.T) {
 // TestNoByteIsLostWhileMemoryGrows has some goroutines write small records while others need more memory: that is made without
 // the lock, the last time in a size that no pool has.
 func TestNoByteIsLostWhileMemoryGrows(t *testing.T) {
-	for range 20 {
+	rounds := 20
+	if isolate.RaceEnabled { // each takes ten times as long, and one has all the races
+		rounds = 5
+	}
+	for range rounds {
 		file := &memory{}
 		w, err := holdfast.New(file, holdfast.Buffered(3*holdfast.MiB))
 		if err != nil {

@@ -131,7 +131,7 @@ func TestPowerIsCutInside(t *testing.T) {
 		t.Skip("a kernel is started, and all its controls are judged")
 	}
 	dir, proof := isolate.DirInMemory(t), filepath.Join(t.TempDir(), "proof.jsonl")
-	run := startUser(t, "prove", "--kernel", "uml", "--fs", "ext4", "--workload", "writer", "--states", "20", "--time", "2m", "--dir", dir, "-o", proof)
+	run := startUser(t, "prove", "--kernel", "uml", "--fs", "ext4", "--workload", "writer", "--states", "20", "--time", "30s", "--dir", dir, "-o", proof)
 	if code := run.exit(t); code != cli.ExitOK {
 		t.Fatalf("exit code %d\n%s%s", code, run.stdout.String(), run.reported.String())
 	}
@@ -153,7 +153,8 @@ func TestPowerIsCutInside(t *testing.T) {
 		case v.FS != "uml-ext4" || v.Tally.States == 0:
 			t.Errorf("%s: %d states of %s", v.Workload, v.Tally.States, v.FS)
 		case v.Control == "correct" || v.Control == "":
-			if v.Tally.States < 20 || v.Tally.Acknowledged == 0 || v.Tally.Lost > 0 {
+			// Four are judged when the time is over, and a liar has twenty. The running kernel is asked for hundreds: level power of catalogue.
+			if v.Tally.States < 4 || v.Tally.Acknowledged == 0 || v.Tally.Lost > 0 {
 				t.Errorf("%s: %d states, %d of %d acknowledged records lost", v.Workload, v.Tally.States, v.Tally.Lost, v.Tally.Acknowledged)
 			}
 		default:
@@ -268,15 +269,15 @@ func TestProgramIsJudgedInside(t *testing.T) {
 		t.Skip("a kernel is started for each program")
 	}
 	dir := isolate.DirInMemory(t)
-	check := func(command string, want int, words string) {
+	check := func(command, time string, want int, words string) {
 		t.Helper()
-		run := startUser(t, "prove", "--kernel", "uml", "--fs", "ext4", "--states", "20", "--time", "10s", "--dir", dir, "-o", filepath.Join(t.TempDir(), "proof.jsonl"),
+		run := startUser(t, "prove", "--kernel", "uml", "--fs", "ext4", "--states", "20", "--time", time, "--dir", dir, "-o", filepath.Join(t.TempDir(), "proof.jsonl"),
 			"--cmd", command, "--read", "touch log; cat log")
 		if code := run.exit(t); code != want || !strings.Contains(run.stdout.String()+run.reported.String(), words) {
 			t.Errorf("%s: exit code %d, want %d\n%s%s", command, code, want, run.stdout.String(), run.reported.String())
 		}
 		nothingIn(t, dir)
 	}
-	check("touch log; sync .; n=$(wc -l <log); while :; do n=$((n+1)); echo $n >>log; sync log; echo ack $n; done", cli.ExitOK, "held")
-	check("/tmp/nowhere", cli.ExitNotKnown, "not found")
+	check("touch log; sync .; n=$(wc -l <log); while :; do n=$((n+1)); echo $n >>log; sync log; echo ack $n; done", "10s", cli.ExitOK, "held")
+	check("/tmp/nowhere", "1s", cli.ExitNotKnown, "not found")
 }

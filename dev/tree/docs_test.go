@@ -221,7 +221,7 @@ var notRun = map[string]string{
 const (
 	quickly       = " --rounds 1 --time 1s"
 	twoPolicies   = " --writers 1 --policy buffer=64KiB --policy sync=group"
-	linesQuickly  = " --count 1000"
+	linesQuickly  = " --count 100"
 	adviseQuickly = " --time 1s"
 	auditQuickly  = " --time 1s --claim files-create"
 )
@@ -386,6 +386,7 @@ func runCommands(t *testing.T, binary string, commands []string) {
 			t.Fatal(err)
 		}
 	}
+	caches := goCaches(t)
 	notMade := map[string]string{} // results, with why no command made them
 	skip := func(shown, why string) {
 		t.Run(shown, func(t *testing.T) { t.Skip(why) })
@@ -409,8 +410,8 @@ func runCommands(t *testing.T, binary string, commands []string) {
 		}
 		cmd := exec.Command("sh", "-c", command)
 		cmd.Dir = dir
-		// Baselines are kept in the user's cache.
-		cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_CACHE_HOME="+filepath.Join(dir, "cache"), "PATH="+filepath.Dir(binary)+string(os.PathListSeparator)+os.Getenv("PATH"))
+		// Baselines are kept in the user's cache. Go's own stays, or the library of Go would be compiled anew.
+		cmd.Env = append(slices.Concat(os.Environ(), caches), "HOME="+dir, "XDG_CACHE_HOME="+filepath.Join(dir, "cache"), "PATH="+filepath.Dir(binary)+string(os.PathListSeparator)+os.Getenv("PATH"))
 		out, err := cmd.CombinedOutput()
 		if why := lacking(command, err, string(out)); why != "" {
 			skip(shown, why)
@@ -420,6 +421,19 @@ func runCommands(t *testing.T, binary string, commands []string) {
 			t.Errorf("%s: %v\n%s", command, err, out)
 		}
 	}
+}
+
+// goCaches are the variables that name what go keeps in the user's home.
+func goCaches(t *testing.T) (variables []string) {
+	t.Helper()
+	for _, name := range []string{"GOCACHE", "GOMODCACHE"} {
+		out, err := exec.Command("go", "env", name).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		variables = append(variables, name+"="+strings.TrimSpace(string(out)))
+	}
+	return variables
 }
 
 func whyNotRun(command string) (why string, ok bool) {
@@ -444,13 +458,14 @@ func runnable(command string) string {
 		return command
 	}
 	switch {
-	case strings.HasPrefix(command, "holdfast bench"), strings.HasPrefix(command, "holdfast study lines"):
+	case strings.HasPrefix(command, "holdfast bench"), strings.HasPrefix(command, "holdfast study lines"), strings.HasPrefix(command, "holdfast study copy"):
 		// Behind the flags and before what the shell does with the output.
 		end := min(strings.IndexAny(command+"|", "|>"), len(command))
 		flags := quickly
 		switch {
-		case strings.HasPrefix(command, "holdfast study"):
+		case strings.HasPrefix(command, "holdfast study lines"):
 			flags += linesQuickly
+		case strings.HasPrefix(command, "holdfast study"):
 		case !strings.Contains(command, "--policy"):
 			flags += twoPolicies
 		}
@@ -507,6 +522,7 @@ func TestRunnableKeepsWhatIsShown(t *testing.T) {
 	check("holdfast bench -o a.jsonl | tail", "holdfast bench -o a.jsonl"+quickly+twoPolicies+" | tail")
 	check("holdfast bench --policy sync=group", "holdfast bench --policy sync=group"+quickly)
 	check("holdfast study lines", "holdfast study lines"+quickly+linesQuickly)
+	check("holdfast study copy --part C", "holdfast study copy --part C"+quickly)
 	check("holdfast bench --help", "holdfast bench --help")
 	check("holdfast advise --for etcd --dir /var/lib", "holdfast advise --for etcd --dir ."+adviseQuickly)
 	check("holdfast advise --need 'loss<=1s' a.jsonl", "holdfast advise --need 'loss<=1s' a.jsonl")

@@ -66,7 +66,7 @@ func newProxy(t *testing.T) proxy {
 	// The modules of others come from the cache where it has them. Ours must not get into it. A cache that has the module of a
 	// path's beginning, but not the path's own, hides the latter from go get: there it comes last.
 	bin, ours, kept := t.TempDir(), fileURL(dir), fileURL(filepath.Join(cache, "cache", "download"))
-	return proxy{bin: bin, newest: "GOPROXY=" + ours + "," + others + "|" + kept, env: append(os.Environ(), "GOWORK=off", "GOSUMDB=off", "GOMODCACHE="+t.TempDir(), "GOFLAGS=-mod=mod -modcacherw -trimpath",
+	return proxy{bin: bin, newest: "GOPROXY=" + ours + "," + others + "|" + kept, env: append(os.Environ(), "GOWORK=off", "GOSUMDB=off", "GOMODCACHE="+t.TempDir(), "GOFLAGS=-mod=mod -modcacherw -trimpath -ldflags=-w",
 		"CGO_ENABLED=0", "GOBIN="+bin, "GOPROXY="+strings.Join([]string{ours, kept, others}, ","))}
 }
 
@@ -178,6 +178,7 @@ func TestModulesCanBeFetched(t *testing.T) {
 			})
 		} else if of != "cmd" {
 			t.Run(of, func(t *testing.T) {
+				t.Parallel() // most of it waits for modules of others
 				program(t, path, "package main\n\nimport _ \""+path+"\"\n\nfunc main() {}\n", libraries[of]...)
 			})
 		}

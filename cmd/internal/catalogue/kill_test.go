@@ -52,7 +52,7 @@ func child(ctx context.Context, args ...string) *exec.Cmd {
 // times, with the time that it takes.
 func TestKilledProcessesLoseNoMoreThanTheirPolicy(t *testing.T) {
 	t.Parallel()
-	o := crash.Options{Seed: rand.Uint64(), Workloads: Workloads(), Levels: []crash.Level{crash.Kill}, Dir: isolate.DirInMemory(t), Child: child, Least: 20}
+	o := crash.Options{Seed: rand.Uint64(), Workloads: Workloads(), Levels: []crash.Level{crash.Kill}, Dir: isolate.DirInMemory(t), Child: child, Least: 14}
 	least := 1000
 	if testing.Short() {
 		o.Least, least = 1, 50

@@ -116,7 +116,7 @@ func TestTheRoundsThatAreLeftAreTheUncertainOnes(t *testing.T) {
 // false word, as where all go on.
 func TestRestingCellsAreNoFalseWord(t *testing.T) {
 	isolate.Once(t)
-	runs := 200
+	runs := 100
 	if testing.Short() {
 		runs = 60
 	}
