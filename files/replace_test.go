@@ -110,10 +110,10 @@ func TestReplaceFollowsSymbolicLinks(t *testing.T) {
 		at := func(name string) string { return filepath.Join(dir, name) }
 		os.Mkdir(at("there"), 0o755)
 		os.WriteFile(at("there/file"), []byte("old"), 0o600)
-		os.Symlink("there/file", at("link"))
-		os.Symlink("link", at("linklink"))
-		os.Symlink("there/missing", at("dangling"))
-		os.Symlink("loop", at("loop"))
+		symlink(t, "there/file", at("link"))
+		symlink(t, "link", at("linklink"))
+		symlink(t, "there/missing", at("dangling"))
+		symlink(t, "loop", at("loop"))
 		check := func(path, target string) {
 			t.Helper()
 			r, err := write(f, files.Write{Path: at(path), Data: []byte("by " + path), Mode: files.Replace})
