@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -149,7 +150,7 @@ func TestSlowSyncsAreHeardOfWhileTheyRun(t *testing.T) {
 		f := onDisk(t, disk, files.Options{Policy: holdfast.Periodic(time.Second)})
 		var heard []string
 		f.OnSlowSync(10*time.Second, func(s holdfast.SlowSync) {
-			heard = append(heard, fmt.Sprint(s.Path, " ", time.Since(s.Since)))
+			heard = append(heard, fmt.Sprint(filepath.ToSlash(strings.TrimPrefix(s.Path, filepath.VolumeName(s.Path))), " ", time.Since(s.Since)))
 		})
 		mustAppend(t, f, "/a", "record")
 		time.Sleep(12 * time.Second)

@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -136,7 +137,7 @@ func TestPendingGetsTheModeThatIsAsked(t *testing.T) {
 			p.Chmod(mode)
 		}
 		io.WriteString(p, "x")
-		if is, _ := p.Stat(); is.Mode() != shown(mode) {
+		if is, _ := p.Stat(); is.Mode() != mode && is.Mode() != shown(mode) {
 			t.Errorf("Stat: %v, want %v", is.Mode(), mode)
 		}
 		if err := p.Commit(context.Background()); err != nil {
@@ -172,7 +173,7 @@ func TestPendingInADirectoryThatWasMovedIsRefused(t *testing.T) {
 	_, p := pendingIn(t, files.Options{Policy: holdfast.Durable()}, filepath.Join(in, "file"))
 	rename(t, in, filepath.Join(dir, "away"))
 	os.Mkdir(in, 0o755)
-	if err := p.Commit(context.Background()); err == nil || !strings.Contains(err.Error(), "is left in that directory") {
+	if err := p.Commit(context.Background()); err == nil || runtime.GOOS != "windows" && !strings.Contains(err.Error(), "is left in that directory") { // there a directory is used by its path
 		t.Error(err)
 	}
 	onlyFiles(t, in)
@@ -248,6 +249,9 @@ func TestWriteFileFuncKeepsTheOldFileIfItFails(t *testing.T) {
 		defer func() { recover() }()
 		files.WriteFileFunc(path, 0o644, func(w io.Writer) error { panic("in the middle") })
 	}()
+	if n, _ := openIn(dir); n > 0 {
+		t.Errorf("%d descriptors are open after a panic", n)
+	}
 	if err := files.WriteFileFunc(path, 0o644, func(w io.Writer) error {
 		_, err := io.WriteString(w, "new")
 		return err

@@ -140,8 +140,8 @@ func TestReplaceFollowsSymbolicLinks(t *testing.T) {
 
 func TestReplaceTakesTheLongestName(t *testing.T) {
 	eachWay(t, func(t *testing.T, p holdfast.Policy, write func(f *files.Set, w files.Write) (files.Result, error)) {
-		f := realFiles(t, files.Options{Policy: p})
 		path := filepath.Join(t.TempDir(), strings.Repeat("n", 255))
+		f := realFiles(t, files.Options{Policy: p})
 		if _, err := write(f, files.Write{Path: path, Data: []byte("new"), Mode: files.Replace}); err != nil {
 			t.Error(err)
 		}
