@@ -3,6 +3,7 @@ package filecopy_test
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/holdfast-go/holdfast/filecopy"
@@ -13,6 +14,9 @@ import (
 func TestASmallCopyAllocatesLittle(t *testing.T) {
 	if isolate.RaceEnabled {
 		t.Skip("the race detector allocates")
+	}
+	if runtime.GOOS == "windows" {
+		t.Skip("each call of package os allocates: the number is Linux's")
 	}
 	dir := t.TempDir()
 	src, dst := filepath.Join(dir, "src"), filepath.Join(dir, "dst")

@@ -61,7 +61,7 @@ func wantOnDisk(t *testing.T, disk *fault.Disk, path, want string) {
 func failureOf(t *testing.T, err error, path string, cause error) *files.Error {
 	t.Helper()
 	var failed *files.Error
-	if !errors.As(err, &failed) || failed.Path != path || !errors.Is(err, cause) {
+	if !errors.As(err, &failed) || !isPath(failed.Path, path) || !errors.Is(err, cause) {
 		t.Fatalf("got error %v, want one of %s: %v", err, path, cause)
 	}
 	return failed

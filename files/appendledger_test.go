@@ -227,7 +227,7 @@ func (l *ledger) append(path string, i int) {
 		return
 	}
 	var failed *files.Error
-	if !errors.As(err, &failed) || failed.Path != path {
+	if !errors.As(err, &failed) || !isPath(failed.Path, path) {
 		l.t.Errorf("append to %s: %v", path, err)
 		return
 	}
@@ -262,7 +262,7 @@ func failuresOf(err error, path string) (all []*files.Error) {
 		for _, err := range joined.Unwrap() {
 			all = append(all, failuresOf(err, path)...)
 		}
-	} else if failed := (*files.Error)(nil); errors.As(err, &failed) && failed.Path == path {
+	} else if failed := (*files.Error)(nil); errors.As(err, &failed) && isPath(failed.Path, path) {
 		all = append(all, failed)
 	}
 	return all

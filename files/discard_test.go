@@ -48,7 +48,7 @@ func TestPathsThatCantBeWrittenStopNoOther(t *testing.T) {
 					path := fmt.Sprintf("/%d/log", i)
 					if err := f.Append(noContext, path, make([]byte, 3000)); err != nil { // its own failure, and nothing is accepted
 						var failed *files.Error
-						if !errors.As(err, &failed) || failed.Path != path || failed.Offset != 0 || failed.Outcome != holdfast.OutcomeUntouched {
+						if !errors.As(err, &failed) || !isPath(failed.Path, path) || failed.Offset != 0 || failed.Outcome != holdfast.OutcomeUntouched {
 							t.Fatal(err)
 						}
 					}
@@ -243,7 +243,7 @@ func TestDiscardBesideOtherCalls(t *testing.T) {
 					switch {
 					case err == nil:
 						accepted.Add(4)
-					case !errors.As(err, &failed) || failed.Path != "/a":
+					case !errors.As(err, &failed) || !isPath(failed.Path, "/a"):
 						t.Error(err)
 					default:
 						if accepted.Add(failed.Offset); strings.Contains(err.Error(), "the path was discarded") && (failed.Offset > 0 || failed.Outcome != holdfast.OutcomeUntouched) {

@@ -194,7 +194,7 @@ func TestBatchAddRefusesAFileWithoutItsName(t *testing.T) {
 	defer b.Discard()
 	f, _ := os.Create(filepath.Join(dir, "f"))
 	defer f.Close()
-	os.Rename(f.Name(), f.Name()+".away")
+	rename(t, f.Name(), f.Name()+".away")
 	if err := b.Add(f); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}

@@ -35,7 +35,7 @@ func isOf(err error, path string) bool {
 		return slices.ContainsFunc(all.Unwrap(), func(err error) bool { return isOf(err, path) })
 	}
 	var failed *files.Error
-	return errors.As(err, &failed) && failed.Path == path
+	return errors.As(err, &failed) && isPath(failed.Path, path)
 }
 
 // wantSafe holds what a call said of durable files, by the names of others, against what

@@ -514,7 +514,7 @@ func WriteFileFunc(path string, perm fs.FileMode, write func(io.Writer) error) e
 }
 
 // withSetOf calls do with a Set for one file.
-func withSetOf(perm fs.FileMode, do func(*Set) error) error {
+func withSetOf(perm fs.FileMode, do func(*Set) error) (err error) {
 	if perm == 0 {
 		return errors.New("files: perm=0 lets nobody read the file; use permissions such as 0644")
 	}
@@ -522,9 +522,10 @@ func withSetOf(perm fs.FileMode, do func(*Set) error) error {
 	if err != nil {
 		return err
 	}
-	failed := do(f)
-	if err := f.Close(); failed == nil {
-		return err
-	}
-	return failed // Close has no other: nothing was appended
+	defer func() { // also where do panics: a Set keeps the directory open
+		if failed := f.Close(); err == nil { // else Close has no other: nothing was appended
+			err = failed
+		}
+	}()
+	return do(f)
 }

@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -68,7 +69,7 @@ func TestPendingIsUnseenUntilCommit(t *testing.T) {
 	if err := p.Truncate(300_011); err != nil {
 		t.Error(err)
 	}
-	if is, err := p.Stat(); err != nil || is.Size() != 300_011 || is.Mode() != 0o640 || is.Name() != "state" {
+	if is, err := p.Stat(); err != nil || is.Size() != 300_011 || is.Mode() != shown(0o640) || is.Name() != "state" {
 		t.Error(is, err)
 	}
 	if got, _ := os.ReadFile(path); string(got) != "old" {
@@ -81,7 +82,7 @@ func TestPendingIsUnseenUntilCommit(t *testing.T) {
 	if got, _ := os.ReadFile(path); string(got) != want {
 		t.Errorf("%d bytes, %.20q, want %d", len(got), got, len(want))
 	}
-	if is, _ := os.Stat(path); is.Mode() != 0o640 {
+	if is, _ := os.Stat(path); is.Mode() != shown(0o640) {
 		t.Error(is.Mode())
 	}
 	if err := errors.Join(p.Discard(), p.Close()); err != nil {
@@ -136,13 +137,13 @@ func TestPendingGetsTheModeThatIsAsked(t *testing.T) {
 			p.Chmod(mode)
 		}
 		io.WriteString(p, "x")
-		if is, _ := p.Stat(); is.Mode() != mode {
+		if is, _ := p.Stat(); is.Mode() != mode && is.Mode() != shown(mode) {
 			t.Errorf("Stat: %v, want %v", is.Mode(), mode)
 		}
 		if err := p.Commit(context.Background()); err != nil {
 			t.Fatal(err)
 		}
-		if is, _ := os.Stat(path); is.Mode() != mode {
+		if is, _ := os.Stat(path); is.Mode() != shown(mode) {
 			t.Errorf("%v, want %v", is.Mode(), mode)
 		}
 	}
@@ -151,7 +152,7 @@ func TestPendingGetsTheModeThatIsAsked(t *testing.T) {
 func TestPendingFollowsALink(t *testing.T) {
 	dir := t.TempDir()
 	os.Mkdir(filepath.Join(dir, "real"), 0o755)
-	os.Symlink("real/file", filepath.Join(dir, "link"))
+	symlink(t, "real/file", filepath.Join(dir, "link"))
 	_, p := pendingIn(t, files.Options{}, filepath.Join(dir, "link"))
 	io.WriteString(p, "new")
 	if err := p.Commit(context.Background()); err != nil {
@@ -170,9 +171,9 @@ func TestPendingInADirectoryThatWasMovedIsRefused(t *testing.T) {
 	in := filepath.Join(dir, "in")
 	os.Mkdir(in, 0o755)
 	_, p := pendingIn(t, files.Options{Policy: holdfast.Durable()}, filepath.Join(in, "file"))
-	os.Rename(in, filepath.Join(dir, "away"))
+	rename(t, in, filepath.Join(dir, "away"))
 	os.Mkdir(in, 0o755)
-	if err := p.Commit(context.Background()); err == nil || !strings.Contains(err.Error(), "is left in that directory") {
+	if err := p.Commit(context.Background()); err == nil || runtime.GOOS != "windows" && !strings.Contains(err.Error(), "is left in that directory") { // there a directory is used by its path
 		t.Error(err)
 	}
 	onlyFiles(t, in)
@@ -248,6 +249,9 @@ func TestWriteFileFuncKeepsTheOldFileIfItFails(t *testing.T) {
 		defer func() { recover() }()
 		files.WriteFileFunc(path, 0o644, func(w io.Writer) error { panic("in the middle") })
 	}()
+	if n, _ := openIn(dir); n > 0 {
+		t.Errorf("%d descriptors are open after a panic", n)
+	}
 	if err := files.WriteFileFunc(path, 0o644, func(w io.Writer) error {
 		_, err := io.WriteString(w, "new")
 		return err
@@ -257,7 +261,7 @@ func TestWriteFileFuncKeepsTheOldFileIfItFails(t *testing.T) {
 	if got, _ := os.ReadFile(path); string(got) != "new" {
 		t.Errorf("%q", got)
 	}
-	if is, _ := os.Stat(path); is.Mode() != 0o600 {
+	if is, _ := os.Stat(path); is.Mode() != shown(0o600) {
 		t.Error(is.Mode())
 	}
 	if err := files.WriteFile(path, nil, 0); err == nil || !strings.Contains(err.Error(), "perm=0") {

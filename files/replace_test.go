@@ -110,10 +110,10 @@ func TestReplaceFollowsSymbolicLinks(t *testing.T) {
 		at := func(name string) string { return filepath.Join(dir, name) }
 		os.Mkdir(at("there"), 0o755)
 		os.WriteFile(at("there/file"), []byte("old"), 0o600)
-		os.Symlink("there/file", at("link"))
-		os.Symlink("link", at("linklink"))
-		os.Symlink("there/missing", at("dangling"))
-		os.Symlink("loop", at("loop"))
+		symlink(t, "there/file", at("link"))
+		symlink(t, "link", at("linklink"))
+		symlink(t, "there/missing", at("dangling"))
+		symlink(t, "loop", at("loop"))
 		check := func(path, target string) {
 			t.Helper()
 			r, err := write(f, files.Write{Path: at(path), Data: []byte("by " + path), Mode: files.Replace})
@@ -140,8 +140,8 @@ func TestReplaceFollowsSymbolicLinks(t *testing.T) {
 
 func TestReplaceTakesTheLongestName(t *testing.T) {
 	eachWay(t, func(t *testing.T, p holdfast.Policy, write func(f *files.Set, w files.Write) (files.Result, error)) {
-		f := realFiles(t, files.Options{Policy: p})
 		path := filepath.Join(t.TempDir(), strings.Repeat("n", 255))
+		f := realFiles(t, files.Options{Policy: p})
 		if _, err := write(f, files.Write{Path: path, Data: []byte("new"), Mode: files.Replace}); err != nil {
 			t.Error(err)
 		}

@@ -36,6 +36,7 @@ func filesOn(t *testing.T, d vfs.Disk, o files.Options) *files.Set {
 // realFiles returns a Set on the real disk.
 func realFiles(t *testing.T, o files.Options) *files.Set {
 	t.Helper()
+	t.TempDir() // the test's directory is removed after the Set is closed: Windows removes none that is open
 	f, err := files.New(o)
 	if err != nil {
 		t.Fatal(err)

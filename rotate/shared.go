@@ -171,6 +171,7 @@ func (f *File) lastOf(p place, open func(name sys.Name) error) (inode uint64, er
 func (f *File) lockLast(p place) (last uint64, unlock func(), err error) {
 	l := &logFile{place: p, fd: p.dir}
 	for {
+		l.fd = p.dir
 		last, err = f.lastOf(p, func(name sys.Name) (err error) {
 			l.fd, err = f.disk.OpenFile(p.dir, name, openFlags, 0)
 			if errors.Is(err, fs.ErrPermission) { // somebody took the write permission from a finished backup

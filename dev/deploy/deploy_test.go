@@ -52,6 +52,27 @@ func TestJob(t *testing.T) {
 	checkPod(t, pod.Spec)
 }
 
+// TestJobOfTheInstallPage has no more rights than the others.
+func TestJobOfTheInstallPage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/install.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile("(?s)```yaml\n(apiVersion: batch/v1\n.*?)```").FindSubmatch(page)
+	if found == nil {
+		t.Fatal("docs/install.md shows no job")
+	}
+	var job batchv1.Job
+	if err := yaml.UnmarshalStrict(found[1], &job); err != nil {
+		t.Fatal(err)
+	}
+	pod := job.Spec.Template.Spec
+	if pod.RestartPolicy != corev1.RestartPolicyNever || len(pod.Containers) != 1 || len(pod.Containers[0].VolumeMounts) != 1 || pod.Containers[0].VolumeMounts[0].MountPath != "/data" {
+		t.Errorf("it does not ask once about the volume at /data: %+v", pod)
+	}
+	checkPod(t, pod)
+}
+
 func TestDaemonSet(t *testing.T) {
 	var set appsv1.DaemonSet
 	read(t, "kubernetes-daemonset.yaml", &set)

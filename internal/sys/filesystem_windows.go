@@ -2,12 +2,16 @@ package sys
 
 import (
 	"fmt"
+	"os"
 
 	"golang.org/x/sys/windows"
 )
 
 // FileSystem returns the name of dir's file system, such as NTFS.
 func FileSystem(dir string) (string, error) {
+	if _, err := os.Stat(dir); err != nil { // the calls below know the volume of any path
+		return "", fmt.Errorf("file system of %q is not known: %w", dir, err)
+	}
 	path, err := windows.UTF16PtrFromString(dir)
 	if err != nil {
 		return "", fmt.Errorf("file system of %q is not known: %w", dir, err)

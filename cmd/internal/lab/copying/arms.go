@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/lab/copysource"
 	"github.com/holdfast-go/holdfast/cmd/internal/lab/cstdio"
 	"github.com/holdfast-go/holdfast/cmd/internal/lab/timing"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/probe"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/trial"
@@ -280,9 +281,9 @@ func (c copyCell) loop(ctx context.Context, clock *trial.Clock, n int64, run fun
 	if err != nil {
 		return err
 	}
-	begun := time.Now()
+	begun := probe.Now()
 	tail, err := run(math.MaxInt64)
-	took := time.Since(begun)
+	took := probe.Since(begun)
 	clock.Lap(trial.Write)
 	clock.Done(head+tail, head+tail)
 	clock.Tell(wholeBytes, float64(c.size))

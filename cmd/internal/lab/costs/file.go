@@ -196,9 +196,9 @@ type stopwatch struct {
 }
 
 func (s *stopwatch) time(do func() error) error {
-	begun := time.Now()
+	begun := probe.Now()
 	err := do()
-	took := time.Since(begun)
+	took := probe.Since(begun)
 	s.total += took
 	result.Record(s.times, took)
 	return err

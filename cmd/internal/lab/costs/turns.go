@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/probe"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/stat"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/trial"
@@ -71,9 +72,9 @@ func indicator(is bool) float64 {
 }
 
 func timed(p loop, n int) (ns float64, err error) {
-	begun := time.Now()
+	begun := probe.Now()
 	err = p(n)
-	return float64(time.Since(begun)), err
+	return float64(probe.Since(begun)), err
 }
 
 // costOf returns the cost of one of the operations of a turn: the median of the

@@ -186,9 +186,9 @@ func (o sink) timedWrites(records, size int64) trial.Task {
 				return err
 			}
 			r := record.fill(i, 0)
-			begun := time.Now()
+			begun := probe.Now()
 			_, err := f.Write(r)
-			took := time.Since(begun)
+			took := probe.Since(begun)
 			if err != nil {
 				return err
 			}

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/probe"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/trial"
 	"github.com/holdfast-go/holdfast/files"
@@ -75,14 +76,14 @@ var poolApartWay = fileWay{poolApart, "os.WriteFile by a pool: the time in it, a
 	var inside atomic.Int64
 	data := []byte(message)
 	workers := runtime.GOMAXPROCS(0)
-	begun := time.Now()
+	begun := probe.Now()
 	err := inPool(ctx, len(b.paths), workers, func(i int) error {
-		begun := time.Now()
+		begun := probe.Now()
 		err := os.WriteFile(b.paths[i], data, 0o666)
-		inside.Add(int64(time.Since(begun)))
+		inside.Add(int64(probe.Since(begun)))
 		return err
 	})
-	splitTime(c, time.Since(begun), time.Duration(inside.Load()/int64(workers)))
+	splitTime(c, probe.Since(begun), time.Duration(inside.Load()/int64(workers)))
 	return err
 }}
 

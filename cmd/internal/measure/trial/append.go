@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/machine"
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/probe"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/stat"
 	"github.com/holdfast-go/holdfast/stats"
@@ -201,11 +202,11 @@ func (a Append) measure(ctx context.Context, g *WorkDir, path string) (m result.
 // on Windows, most Writes seem to take no time. So the cell that writes nothing has the step among its
 // times, as one more.
 func clockStep() time.Duration {
-	for begun := time.Now(); time.Since(begun) == 0; {
+	for begun := probe.Now(); probe.Since(begun) == 0; {
 	}
-	begun, step := time.Now(), time.Duration(0)
+	begun, step := probe.Now(), time.Duration(0)
 	for step == 0 {
-		step = time.Since(begun)
+		step = probe.Since(begun)
 	}
 	return step
 }
@@ -240,7 +241,7 @@ type workers struct {
 // A begin starts a worker: what it writes to, and the time from which its records are due.
 type begin struct {
 	target Target
-	at     time.Time
+	at     probe.Instant
 }
 
 // A worker is one writing goroutine.
@@ -321,7 +322,7 @@ func (a Append) shares() []int64 {
 
 // write lets every worker write to w and waits for them.
 func (c *workers) write(w Target) error {
-	b := begin{w, time.Now()}
+	b := begin{w, probe.Now()}
 	for range c.all {
 		c.begin <- b
 	}
@@ -400,9 +401,9 @@ func (h *worker) write(w Target, stopped *atomic.Bool) error {
 			continue
 		}
 		untimed = h.stride - 1
-		begun := time.Now()
+		begun := probe.Now()
 		_, err := w.Write(record)
-		result.Record(h.response, time.Since(begun))
+		result.Record(h.response, probe.Since(begun))
 		if err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/probe"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
@@ -50,9 +51,9 @@ func (g *WorkDir) Control() (c result.Control, err error) {
 	g.quiesce()
 	var took []time.Duration
 	timed := func(do func() error) error {
-		begun := time.Now()
+		begun := probe.Now()
 		err := do()
-		took = append(took, max(1, time.Since(begun)))
+		took = append(took, max(1, probe.Since(begun)))
 		return err
 	}
 	middle := func() time.Duration {

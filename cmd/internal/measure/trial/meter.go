@@ -13,8 +13,8 @@ import (
 
 // A meter measures the whole process between start and stop, and the machine's activity in that time.
 type meter struct {
-	started  time.Time
-	lapped   time.Time
+	started  probe.Instant
+	lapped   probe.Instant
 	usage    probe.Usage
 	memory   runtime.MemStats
 	io       probe.ProcessIO
@@ -43,7 +43,7 @@ func startMeter(o *machine.Observer, counting Counting) (*meter, error) {
 		}
 	}
 	m.usage, err = usage()
-	m.started = time.Now()
+	m.started = probe.Now()
 	m.lapped = m.started
 	return m, err
 }
@@ -59,7 +59,7 @@ func usage() (probe.Usage, error) {
 
 // lap returns the time since the last lap.
 func (m *meter) lap() time.Duration {
-	now := time.Now()
+	now := probe.Now()
 	d := now.Sub(m.lapped)
 	m.lapped = now
 	return d

@@ -3,6 +3,7 @@ package trial
 import (
 	"time"
 
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/probe"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
 )
 
@@ -43,7 +44,7 @@ func (h *worker) keepSchedule(b begin, c *workers) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for ; h.written < h.share && !c.stopped.Load(); h.written++ {
-		now := time.Since(b.at)
+		now := probe.Since(b.at)
 		due := h.schedule.due(h.written)
 		if now > h.schedule.patience && h.written > 0 { // a trial without records would be no trial
 			// A record that is not written counts with the time that it has waited.
@@ -63,9 +64,9 @@ func (h *worker) keepSchedule(b begin, c *workers) error {
 				return nil
 			}
 		}
-		begun := time.Since(b.at)
+		begun := probe.Since(b.at)
 		_, err := b.target.Write(h.source.record())
-		done := time.Since(b.at)
+		done := probe.Since(b.at)
 		if err != nil {
 			return err
 		}

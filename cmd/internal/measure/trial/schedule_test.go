@@ -3,14 +3,25 @@ package trial
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/probe"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
 	"github.com/holdfast-go/holdfast/stats"
 )
+
+// InFakeTime is synctest.Test, and skips the test where trials are timed by a clock that is not package time's.
+func InFakeTime(t *testing.T, f func(t *testing.T)) {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("trials are timed by the counter of Windows, which goes on in fake time")
+	}
+	synctest.Test(t, f)
+}
 
 // A slowly is a Target. Its n-th Write, counted from 1, takes the time takes(n).
 type slowly struct {
@@ -55,7 +66,7 @@ func TestStallIsNotOmitted(t *testing.T) {
 		}
 		return 0
 	}
-	synctest.Test(t, func(t *testing.T) {
+	InFakeTime(t, func(t *testing.T) {
 		m, c := drive(t, Append{RecordBytes: 16, Writers: 1, Records: 1000, Stride: 1, Rate: 100}, &slowly{takes: stall})
 		late := c.all[0].response.TotalCount() - within(c.all[0], 50*time.Millisecond)
 		// Records are due 10 ms apart; the ones of the first 950 ms are more than 50 ms late.
@@ -69,7 +80,7 @@ func TestStallIsNotOmitted(t *testing.T) {
 			t.Errorf("service p99 %v of %d, response of %d, %d unserved", m.Service.P99, m.Service.Count, m.Latency.Count, m.Unserved)
 		}
 	})
-	synctest.Test(t, func(t *testing.T) {
+	InFakeTime(t, func(t *testing.T) {
 		m, _ := drive(t, Append{RecordBytes: 16, Writers: 1, Records: 1000, Stride: 1}, &slowly{takes: stall})
 		if m.Latency.P99 > time.Millisecond || m.Latency.Max < time.Second || m.Service != nil {
 			t.Errorf("closed loop: p99 %v, max %v, service %v", m.Latency.P99, m.Latency.Max, m.Service)
@@ -80,11 +91,11 @@ func TestStallIsNotOmitted(t *testing.T) {
 // TestAWriterThatWakesLateWritesOne starts after the patience is over: a trial without records would be
 // no result.
 func TestAWriterThatWakesLateWritesOne(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	InFakeTime(t, func(t *testing.T) {
 		c := Append{RecordBytes: 16, Writers: 1, Records: 20, Stride: 1, Rate: 1000}.newWorkers(t.Context(), &WorkDir{})
 		defer c.dismiss()
 		h := c.all[0]
-		at := time.Now()
+		at := probe.Now()
 		<-time.After(time.Second)
 		if err := h.keepSchedule(begin{&slowly{takes: func(int64) time.Duration { return 0 }}, at}, c); err != nil || h.written != 1 || h.unserved != 19 {
 			t.Errorf("%d records written, %d unserved, %v", h.written, h.unserved, err)
@@ -98,24 +109,24 @@ func TestReplayLeavesOutTheTimerAlone(t *testing.T) {
 	late := func(t *testing.T, takes time.Duration) *worker {
 		c := Append{RecordBytes: 16, Writers: 1, Records: 1000, Stride: 1, Rate: 1000}.newWorkers(t.Context(), &WorkDir{})
 		defer c.dismiss()
-		at := time.Now()
+		at := probe.Now()
 		<-time.After(100 * time.Millisecond)
 		if err := c.all[0].keepSchedule(begin{&slowly{takes: func(int64) time.Duration { return takes }}, at}, c); err != nil {
 			t.Fatal(err)
 		}
 		return c.all[0]
 	}
-	synctest.Test(t, func(t *testing.T) {
+	InFakeTime(t, func(t *testing.T) {
 		if h := late(t, 0); h.response.Max() < int64(99*time.Millisecond) || h.replayed.Max() > 100 || h.replayed.TotalCount() != 1000 {
 			t.Errorf("response up to %v, replayed up to %v, %d records", time.Duration(h.response.Max()), time.Duration(h.replayed.Max()), h.replayed.TotalCount())
 		}
 	})
-	synctest.Test(t, func(t *testing.T) {
+	InFakeTime(t, func(t *testing.T) {
 		if h := late(t, 500*time.Microsecond); h.replayed.Max() > int64(510*time.Microsecond) || h.replayed.Min() < int64(495*time.Microsecond) {
 			t.Errorf("replayed from %v to %v", time.Duration(h.replayed.Min()), time.Duration(h.replayed.Max()))
 		}
 	})
-	synctest.Test(t, func(t *testing.T) {
+	InFakeTime(t, func(t *testing.T) {
 		m, _ := drive(t, Append{RecordBytes: 16, Writers: 1, Records: 1000, Stride: 1, Rate: 100}, &slowly{takes: func(n int64) time.Duration {
 			if n == 100 {
 				return time.Second
@@ -132,7 +143,7 @@ func TestReplayLeavesOutTheTimerAlone(t *testing.T) {
 // grows. If it takes half of that time, with one stall in the middle, the writer catches up.
 func TestBehindIsWhatIsNeverCaughtUp(t *testing.T) {
 	takes := func(each time.Duration, writers int) (m result.Measurement) {
-		synctest.Test(t, func(t *testing.T) {
+		InFakeTime(t, func(t *testing.T) {
 			m, _ = drive(t, Append{RecordBytes: 16, Writers: writers, Records: 1000, Stride: 1, Rate: 1000}, &slowly{takes: func(n int64) time.Duration {
 				if n == 300 {
 					return 50 * time.Millisecond
@@ -165,7 +176,7 @@ func within(h *worker, d time.Duration) (n int64) {
 // TestRateIsKept: the records of all writers together come at the rate, in equal steps.
 func TestRateIsKept(t *testing.T) {
 	for _, writers := range []int{1, 7} {
-		synctest.Test(t, func(t *testing.T) {
+		InFakeTime(t, func(t *testing.T) {
 			begun := time.Now()
 			m, c := drive(t, Append{RecordBytes: 16, Writers: writers, Records: 7000, Stride: 1, Rate: 1000}, &pulse{t: t, begun: begun, step: time.Millisecond})
 			took := time.Since(begun)
@@ -197,7 +208,7 @@ func (p *pulse) Write(record []byte) (int, error) {
 // TestWhatIsNotServedCountsAsLate: a target that takes ten times as long as the
 // rate allows is given up, and the records that were due then count with their wait.
 func TestWhatIsNotServedCountsAsLate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	InFakeTime(t, func(t *testing.T) {
 		w := &slowly{takes: func(int64) time.Duration { return 100 * time.Millisecond }}
 		begun := time.Now()
 		m, c := drive(t, Append{RecordBytes: 16, Writers: 1, Records: 1000, Stride: 1, Rate: 100}, w)
@@ -216,7 +227,7 @@ func TestWhatIsNotServedCountsAsLate(t *testing.T) {
 
 // TestCancelDoesNotWaitForWhatIsDue: the next record is due only in days.
 func TestCancelDoesNotWaitForWhatIsDue(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	InFakeTime(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		a := Append{RecordBytes: 16, Writers: 4, Records: 4000, Stride: 1, Rate: 0.001}
 		c := a.newWorkers(ctx, &WorkDir{})

@@ -3,6 +3,7 @@ package trial
 import (
 	"time"
 
+	"github.com/holdfast-go/holdfast/cmd/internal/measure/probe"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/stat"
 )
@@ -25,7 +26,7 @@ type steadiness struct {
 
 // await samples until the throughput is steady or the time is up, and then stops the workers. It
 // returns earlier if the workers are done.
-func (s *steadiness) await(w Target, begun time.Time, c *workers) {
+func (s *steadiness) await(w Target, begun probe.Instant, c *workers) {
 	done := make(chan struct{})
 	go func() {
 		c.done.Wait()
@@ -40,14 +41,14 @@ func (s *steadiness) await(w Target, begun time.Time, c *workers) {
 			return
 		case <-ticker.C:
 			now := w.Written()
-			sample := result.Sample{At: time.Since(begun), Size: now - written}
+			sample := result.Sample{At: probe.Since(begun), Size: now - written}
 			s.memory(&sample)
 			s.samples = append(s.samples, sample)
 			s.rates = append(s.rates, float64(sample.Size))
 			written = now
 		}
 		s.reached = s.steady()
-		if s.reached || s.longest > 0 && time.Since(begun) >= s.longest {
+		if s.reached || s.longest > 0 && probe.Since(begun) >= s.longest {
 			c.stopped.Store(true)
 			<-done
 			return

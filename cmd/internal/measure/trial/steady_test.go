@@ -2,7 +2,6 @@ package trial
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
@@ -29,14 +28,14 @@ func steadily(t *testing.T, longest time.Duration, takes func(n int64) time.Dura
 func millisecond(int64) time.Duration { return time.Millisecond }
 
 func TestSteadyEndsWhenTheThroughputIs(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	InFakeTime(t, func(t *testing.T) {
 		m, written := steadily(t, 0, millisecond, func(*result.Sample) {})
 		if !m.Steady || len(m.Samples) != 5 || written < 4990 || written > 5010 {
 			t.Errorf("steady %v after %d samples, %d records", m.Steady, len(m.Samples), written)
 		}
 	})
 	// The writes become slower and slower for ten seconds.
-	synctest.Test(t, func(t *testing.T) {
+	InFakeTime(t, func(t *testing.T) {
 		slower := func(n int64) time.Duration { return time.Millisecond + time.Duration(min(n, 2000))*5*time.Microsecond }
 		m, _ := steadily(t, 0, slower, func(*result.Sample) {})
 		if !m.Steady || len(m.Samples) < 12 {
@@ -47,7 +46,7 @@ func TestSteadyEndsWhenTheThroughputIs(t *testing.T) {
 
 // TestMemoryThatFillsUpIsNotSteady: a page cache accepts bytes at a steady rate until it is full.
 func TestMemoryThatFillsUpIsNotSteady(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	InFakeTime(t, func(t *testing.T) {
 		dirty := int64(0)
 		m, _ := steadily(t, 0, millisecond, func(s *result.Sample) {
 			if dirty < 20_000_000 {
@@ -62,7 +61,7 @@ func TestMemoryThatFillsUpIsNotSteady(t *testing.T) {
 }
 
 func TestSteadyEndsAtTheLongest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	InFakeTime(t, func(t *testing.T) {
 		m, written := steadily(t, 9*time.Second, millisecond, func(s *result.Sample) { s.Dirty = int64(s.At) })
 		if m.Steady || len(m.Samples) != 9 || written < 8990 || written > 9010 {
 			t.Errorf("steady %v after %d samples, %d records", m.Steady, len(m.Samples), written)
@@ -71,7 +70,7 @@ func TestSteadyEndsAtTheLongest(t *testing.T) {
 }
 
 func TestSteadyEndsWithTheLastRecord(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	InFakeTime(t, func(t *testing.T) {
 		m, written := steadily(t, 0, millisecond, func(s *result.Sample) { s.Dirty = int64(s.At) })
 		if m.Steady || written != 100_000 || len(m.Samples) != 99 && len(m.Samples) != 100 {
 			t.Errorf("steady %v after %d samples, %d records", m.Steady, len(m.Samples), written)

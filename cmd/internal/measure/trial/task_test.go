@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
@@ -54,7 +53,7 @@ func TestTaskElapsedIsTheSumOfItsStages(t *testing.T) {
 
 func TestTaskTimesNothingBeforeStart(t *testing.T) {
 	g := openWorkDir(t)
-	synctest.Test(t, func(t *testing.T) {
+	trial.InFakeTime(t, func(t *testing.T) {
 		task := trial.Task{Do: func(_ context.Context, c *trial.Clock) error {
 			time.Sleep(time.Hour)
 			c.Start()

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -248,7 +247,7 @@ func idle(cells, rounds int, each time.Duration, ran func(cell string, counted b
 }
 
 func TestEveryRoundRunsEveryCellOnceInANewOrder(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	InFakeTime(t, func(t *testing.T) {
 		var r recorder
 		m := idle(9, 10, time.Second, func(string, bool) {})
 		if rounds, stop, err := m.Run(t.Context(), nil, &r); rounds != 10 || stop != AllRounds || err != nil {
@@ -302,7 +301,7 @@ func TestEveryCellComesFirstAboutEquallyOften(t *testing.T) {
 }
 
 func TestOnlyRoundZeroIsAWarmUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	InFakeTime(t, func(t *testing.T) {
 		var counted []bool
 		m := idle(2, 2, time.Second, func(_ string, c bool) { counted = append(counted, c) })
 		if _, _, err := m.Run(t.Context(), nil, &recorder{}); err != nil {
@@ -315,7 +314,7 @@ func TestOnlyRoundZeroIsAWarmUp(t *testing.T) {
 }
 
 func TestStepsTellTheTimeLeft(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	InFakeTime(t, func(t *testing.T) {
 		var r recorder
 		m := idle(2, 3, time.Second, func(string, bool) {})
 		if _, _, err := m.Run(t.Context(), nil, &r); err != nil {
@@ -330,7 +329,7 @@ func TestStepsTellTheTimeLeft(t *testing.T) {
 }
 
 func TestLimitEndsAfterAWholeRound(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	InFakeTime(t, func(t *testing.T) {
 		check := func(limit time.Duration, want int, why Stop) {
 			t.Helper()
 			m := idle(2, 10, time.Second, func(string, bool) {})
@@ -352,7 +351,7 @@ func TestLimitEndsAfterAWholeRound(t *testing.T) {
 // TestStopRule: rounds go on until they are settled, however many were planned, or
 // until the time is up. The rule is called only after complete rounds.
 func TestStopRule(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	InFakeTime(t, func(t *testing.T) {
 		check := func(settledAfter int, limit time.Duration, want int, why Stop) {
 			t.Helper()
 			m := idle(2, 10, time.Second, func(string, bool) {})
@@ -379,7 +378,7 @@ func TestStopRule(t *testing.T) {
 }
 
 func TestRunGoesOnAfterTheRoundsOfAnEarlierPart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	InFakeTime(t, func(t *testing.T) {
 		var r recorder
 		m := idle(3, 10, time.Second, func(string, bool) {})
 		m.Whole, m.Before = 6, 7 // the seventh was interrupted
@@ -406,7 +405,7 @@ func TestRunGoesOnAfterTheRoundsOfAnEarlierPart(t *testing.T) {
 }
 
 func TestRunStopsWhenCancelled(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	InFakeTime(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ran := 0
 		m := idle(2, 10, time.Second, func(string, bool) {
@@ -422,7 +421,7 @@ func TestRunStopsWhenCancelled(t *testing.T) {
 }
 
 func TestRunStopsAtTheFirstError(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	InFakeTime(t, func(t *testing.T) {
 		full := errors.New("disk full")
 		m := idle(2, 10, time.Second, func(string, bool) {})
 		if _, _, err := m.Run(t.Context(), nil, &recorder{fail: full}); !errors.Is(err, full) {
@@ -438,7 +437,7 @@ func TestRunStopsAtTheFirstError(t *testing.T) {
 
 // TestRestingCellsRunNoMore: the others get the time and the bytes that are left.
 func TestRestingCellsRunNoMore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	InFakeTime(t, func(t *testing.T) {
 		before := 0
 		run := func(limit time.Duration, mostRounds int) (r recorder, rounds int, stop Stop) {
 			m := idle(4, 10, time.Second, func(string, bool) {})
