@@ -199,8 +199,10 @@ func (p *place) syncDir(since int) error {
 type logFile struct {
 	place
 	options *Options
-	missing missing                   // File.keepBackup
-	count   func(change func(*Stats)) // File.count
+
+	// Of its File, since it has a Writer.
+	missing missing                   // keepBackup
+	count   func(change func(*Stats)) // count
 	slow    *slow.Watch[holdfast.SlowSync]
 
 	// In a shared log the next three change with syncing and mu held: see follow.
@@ -255,7 +257,7 @@ func openFile(d disk, names *durable.NameSyncs, path string, perm uint32, like *
 	if err != nil {
 		return nil, err
 	}
-	l := &logFile{place: p, fd: -1, since: names.Losses(p.key), options: o, missing: missing, count: func(func(*Stats)) {}, own: -1, dirUnsynced: true, looked: time.Now()}
+	l := &logFile{place: p, fd: -1, since: names.Losses(p.key), options: o, count: func(func(*Stats)) {}, own: -1, dirUnsynced: true, looked: time.Now()}
 	l.inode.Store(new(keyed.Key))
 	open := func(create int) error { return l.open(perm, like, create) }
 	switch {

@@ -427,11 +427,23 @@ func (d *rivalled) OpenFile(dir int, name sys.Name, flag int, perm uint32) (int,
 // TestNobodyMakesAFileBehindARenameThatIsNotDurable: a process finds no file at the path, and waits for the other's rotation. That one
 // begins its next rotation before the first opens the new file. A power cut comes before its sync of the directory.
 func TestNobodyMakesAFileBehindARenameThatIsNotDurable(t *testing.T) {
+	t.Run("never rotated", func(t *testing.T) { makeNoFile(t, false) })
+	t.Run("has rotated", func(t *testing.T) { makeNoFile(t, true) })
+}
+
+func makeNoFile(t *testing.T, rotated bool) {
 	synctest.Test(t, func(t *testing.T) {
 		d, l := newMemory(t), ledger{}
 		late := &rivalled{memory: d}
 		both := openTwo(t, [2]disk{d, late}, Options{Policy: holdfast.Durable(), OnError: func(*Error) {}})
 		l.put(t, both[0], 3)
+		if rotated {
+			if err := both[1].Rotate(); err != nil {
+				t.Fatal(err)
+			}
+			l.put(t, both[0], 3)
+			time.Sleep(time.Second) // a Rotate before would be the other's
+		}
 		if err := both[0].Rotate(); err != nil {
 			t.Fatal(err)
 		}
@@ -454,19 +466,21 @@ func TestNobodyMakesAFileBehindARenameThatIsNotDurable(t *testing.T) {
 				close(renamed)
 			}
 		}
-		rotations := 1
+		rotations := d.Count(fault.DiskRename)
+		before := rotations
 		d.Watch(func(c fault.DiskCall) {
 			if c.Op != fault.DiskSync || !c.End.IsZero() || d.Count(fault.DiskRename) == rotations {
 				return
 			}
-			switch rotations++; rotations {
-			case 2: // one has renamed
+			rotations++
+			switch rotations - before {
+			case 1: // one has renamed
 				go func() {
 					_, err := both[1].Write(record(1, 0))
 					done <- err
 				}()
 				synctest.Wait() // it waits for the rotation
-			case 3: // the next has
+			case 2: // the next has
 				<-release
 			}
 		})
