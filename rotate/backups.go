@@ -82,9 +82,14 @@ func (f *File) prune() {
 func (f *File) pruned() (p place, all []*backup, ok bool) {
 	p, err := findPlace(f.disk, f.names, f.path, &f.options)
 	if err == nil {
+		losses := f.names.Losses(p.key)
 		if all, err = f.backups(p); err != nil {
 			f.disk.Close(p.dir) // nothing was written to it
 		}
+		if losses > f.losses && len(all) > 0 {
+			f.doubted = all[0].at
+		}
+		f.losses = losses
 	}
 	if err != nil {
 		f.tendLater(&Error{Op: "remove", Path: f.path, Err: err})
@@ -145,6 +150,9 @@ func (f *File) tend() {
 	o := f.options
 	for _, b := range slices.Backward(all) {
 		if b.plain == "" || !o.Compress && len(b.files) == 1 {
+			continue
+		}
+		if o.Policy.Sync.Mode == holdfast.SyncNever && !b.at.After(f.doubted) { // nothing has made its name durable
 			continue
 		}
 		err := f.compress(p, b)
@@ -366,11 +374,10 @@ func (f *File) compress(p place, b *backup) (err error) {
 		err = cmp.Or(err, closeTo())
 	}
 	closeFrom() // Windows removes no open file
-	since := f.names.Losses(p.key)
 	// Under sync=never, or of a killed process, the backup's own name may not be durable. A crash that
 	// kept only the compressed file's would leave the lines there and in the log.
 	if err == nil {
-		err = p.syncDir(since)
+		err = p.syncDir(f.losses)
 	}
 	if err == nil {
 		err = f.disk.Rename(p.dir, part, whole)
@@ -379,7 +386,7 @@ func (f *File) compress(p place, b *backup) (err error) {
 		f.disk.Remove(p.dir, part) // the first failure is reported
 		return err
 	}
-	if err := p.syncDir(since); err != nil {
+	if err := p.syncDir(f.losses); err != nil {
 		return err
 	}
 	if err := f.disk.Remove(p.dir, b.plain); err != nil {

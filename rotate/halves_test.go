@@ -301,12 +301,25 @@ func TestEachCallOfACompressionMayBeTheLast(t *testing.T) {
 	}
 }
 
-// TestNoCrashLeavesALineTwice, also where no sync keeps the backup's name: the compressed one must not come before it.
+// TestNoCrashLeavesALineTwice, also where no sync keeps the backup's name: the compressed one must not come before it, nor at all where a
+// failed sync has lost that name.
 func TestNoCrashLeavesALineTwice(t *testing.T) {
+	t.Run("all syncs succeed", func(t *testing.T) { neverTwice(t, false) })
+	t.Run("the first fails", func(t *testing.T) { neverTwice(t, true) })
+}
+
+func neverTwice(t *testing.T, fails bool) {
 	synctest.Test(t, func(t *testing.T) {
 		d, l := newMemory(t), ledger{}
-		f := opened(t, d, Options{Compress: true, Policy: holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncNever}}})
-		l.put(t, f, 50)
+		heard := 0
+		f := opened(t, d, Options{Compress: true, Policy: holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncNever}}, OnError: func(*Error) { heard++ }})
+		rotated := func() {
+			l.put(t, f, 20)
+			if err := f.Rotate(); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(5 * time.Minute)
+		}
 		var one sync.Mutex // the log and its background make calls
 		packedOnes := 0
 		d.Watch(func(c fault.DiskCall) {
@@ -333,14 +346,16 @@ func TestNoCrashLeavesALineTwice(t *testing.T) {
 				}
 			}
 		})
-		if err := f.Rotate(); err != nil {
-			t.Fatal(err)
+		rotated()
+		if fails { // the next file has its name on the disk now
+			d.Add(fault.DiskFault{Op: fault.DiskSync, Path: "/log", Times: 1, Err: syscall.EIO})
 		}
-		time.Sleep(time.Minute)
+		rotated()
+		rotated()
 		d.Watch(nil)
-		l.closed(t, d, f)
-		if packedOnes < 20 {
-			t.Errorf("only %d crashes left a compressed file", packedOnes)
+		files := l.closed(t, d, f)
+		if packedOnes < 20 || (heard == 1) != fails {
+			t.Errorf("only %d crashes left a compressed file; %d errors; in the end %v", packedOnes, heard, names(files))
 		}
 	})
 }

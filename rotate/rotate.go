@@ -79,6 +79,10 @@ type File struct {
 	tending  bool                        // a goroutine works on the backups
 	again    bool                        // that goroutine must start over
 
+	// Of that goroutine.
+	losses  int       // the count of failed syncs of the directory before it listed the backups
+	doubted time.Time // the newest backup that such a failure may have taken the name of
+
 	opened     time.Time
 	background sync.WaitGroup // goroutines, and the timer while it runs
 	stop       chan struct{}  // closed by Close

@@ -31,7 +31,7 @@ func fullLog() *crash.Workload {
 
 func onFullDisk(r *crash.Run, writers int) error {
 	disk := r.Disk().(*crash.Recorder).Faults
-	f, before, err := openRotated(r, rotate.Options{Policy: r.Policy})
+	f, before, err := openRotated(r, rotate.Options{Policy: r.Policy, Compress: true})
 	if err != nil {
 		return err
 	}
