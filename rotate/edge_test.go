@@ -297,6 +297,29 @@ func TestASyncDoesNotForgetWhatIsRefusedMeanwhile(t *testing.T) {
 	})
 }
 
+// TestNothingIsAcceptedIntoMemoryWithoutABuffer: the disk refuses a Write that is under way while its Writer closes. The caller hears of it,
+// as a crash of the process may take nothing that was accepted.
+func TestNothingIsAcceptedIntoMemoryWithoutABuffer(t *testing.T) {
+	for _, p := range []holdfast.Policy{holdfast.Unbuffered(), holdfast.Buffered(256)} {
+		d := newMemory(t)
+		f := opened(t, d, Options{Policy: p})
+		l := f.current.Load().file
+		d.Add(fault.DiskFault{Op: fault.DiskWrite, Err: syscall.ENOSPC, Times: 1})
+		l.setKeep(true)
+		n, err := l.Write([]byte("one\n"))
+		l.setKeep(false)
+		if want := p.Buffer == 0; (n == 0) != want || errors.Is(err, syscall.ENOSPC) != want {
+			t.Errorf("%v: Write = %d, %v", p, n, err)
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+		if got := string(d.ProcessCrash().Files["/log/app.log"]); (got == "") != (n == 0) {
+			t.Errorf("%v: %d bytes were accepted, and the file holds %q", p, n, got)
+		}
+	}
+}
+
 // TestWhatTheDiskRefusedIsSyncedWhenItIsWritten: it refuses a record some times, from where the Writer flushes before it is
 // exchanged. Nothing is lost or written twice, so Sync and Close succeed, and then a power cut takes nothing.
 func TestWhatTheDiskRefusedIsSyncedWhenItIsWritten(t *testing.T) {

@@ -392,14 +392,15 @@ func (l *logFile) Write(p []byte) (n int, err error) {
 		}
 		l.leaveLocked()
 	}
-	if kept := err != nil && l.keep; n > 0 || kept && len(p) > 0 {
+	kept := err != nil && l.keep && l.options.Policy.Buffer > 0 // without a buffer a Write under way returns its failure
+	if n > 0 || kept && len(p) > 0 {
 		end := n
 		if kept {
 			end = len(p)
 		}
 		l.inLine = p[end-1] != '\n'
 	}
-	if err != nil && l.keep {
+	if kept {
 		l.rest = append(l.rest, p[n:]...)
 		l.refused.Store(true)
 		return len(p), nil
