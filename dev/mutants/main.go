@@ -17,6 +17,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -214,10 +215,10 @@ func (p planter) plant(m mutant) (by string, err error) {
 	return p.fails(m, program, overlay, "-test.timeout=8m")
 }
 
-// broken is the exit code of prove that says that a promise is broken.
-const broken = 1
+// notKnown is the exit code of prove where some verdicts were not made.
+const notKnown = 4
 
-// prove runs holdfast prove with a fault, and returns what it said of it.
+// prove runs holdfast prove with a fault, and returns the first that it said of it.
 func (p planter) prove(m mutant, within time.Duration) (by string, err error) {
 	overlay, err := p.patched(m)
 	if err != nil {
@@ -230,25 +231,30 @@ func (p planter) prove(m mutant, within time.Duration) (by string, err error) {
 		return "", fmt.Errorf("it can't be built: %w: %s", err, out)
 	}
 	cmd := exec.Command(program, "prove", "--time", within.String(), "--dir", p.scratch)
-	out, err := cmd.Output()
-	var exit *exec.ExitError
-	switch {
-	case errors.As(err, &exit) && exit.ExitCode() == broken:
-		by, _, _ = strings.Cut(string(out), "\n")
-		for line := range strings.Lines(string(out)) {
-			if words := strings.TrimSpace(line); strings.Contains(words, " under ") && strings.Contains(words, ": ") && !strings.Contains(words, "not known") {
-				by = words
-				break
-			}
-		}
-		return by, nil
-	case errors.As(err, &exit) && exit.ExitCode() != 4: // some verdicts were not made
-		return "", fmt.Errorf("holdfast prove: %w: %s", err, exit.Stderr)
-	case err != nil && exit == nil:
+	stderr, err := cmd.StderrPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
 		return "", err
 	}
-	return "", nil
+	last := ""
+	for lines := bufio.NewScanner(stderr); lines.Scan(); {
+		if last = lines.Text(); by == "" && says.MatchString(last) {
+			by = last
+			_ = cmd.Process.Signal(os.Interrupt) // it may have ended
+		}
+	}
+	err = cmd.Wait()
+	var exit *exec.ExitError
+	if by != "" || err == nil || errors.As(err, &exit) && exit.ExitCode() == notKnown {
+		return by, nil
+	}
+	return "", fmt.Errorf("holdfast prove: %w: %s", err, last)
 }
+
+// says is a line of prove that names a broken promise.
+var says = regexp.MustCompile(`^holdfast: \w+[^:]*, \S+ under .*: `)
 
 var (
 	failed  = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)

@@ -246,9 +246,12 @@ func (p *proof) judgeAll(ctx context.Context, stderr io.Writer) (verdicts []*cra
 	defer progress.End()
 	p.Each = func(v *crash.Verdict) {
 		mu.Lock()
-		defer mu.Unlock()
 		level = "level " + strings.TrimSpace(string(v.Level)+" "+v.FS) + ": "
 		made = append(made, v)
+		mu.Unlock()
+		if v.Failure != nil && v.Control == "" { // whoever looks for a fault need not wait for the end
+			progress.Say("%s: %s", whatOf(v), v.Failure.Words)
+		}
 	}
 	if p.command == "" {
 		return crash.Prove(ctx, p.Options)
@@ -605,6 +608,11 @@ func thisProgram(ctx context.Context, args ...string) *exec.Cmd {
 	return place.ThisProgram(ctx, append([]string{childCommand, "--"}, args...)...)
 }
 
+// whatOf names what a verdict is of.
+func whatOf(v *crash.Verdict) string {
+	return fmt.Sprintf("%s, %s under %v", strings.TrimSpace(string(v.Level)+" "+v.FS), v.Workload, policyText(v))
+}
+
 // report prints what was found, and keeps the failing states if -o names a file.
 func (p *proof) report(stdout io.Writer, verdicts []*crash.Verdict) error {
 	if p.output != "" {
@@ -624,7 +632,7 @@ func (p *proof) report(stdout io.Writer, verdicts []*crash.Verdict) error {
 	}
 	kept := false
 	for i, v := range verdicts {
-		what := fmt.Sprintf("%s, %s under %v", strings.TrimSpace(string(v.Level)+" "+v.FS), v.Workload, policyText(v))
+		what := whatOf(v)
 		switch {
 		case v.Unknown != "":
 			say("\n%s is not known: %s\n", what, cli.OneLine(v.Unknown))
