@@ -28,6 +28,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -304,15 +305,18 @@ func (p planter) sound(m mutant, flags ...string) error {
 	return nil
 }
 
-// panicIn returns the panic that ended tests in a package that the mutant changes, or "".
+// panicIn returns the panic that ended tests in a package that the mutant changes, of the root in a file of it, or "".
 func (p planter) panicIn(m mutant, out []byte) string {
 	at := panics.FindIndex(out)
 	if at == nil || bytes.HasPrefix(out[at[0]:], []byte("panic: test timed out")) {
 		return ""
 	}
 	for _, name := range m.files {
-		in := strings.TrimPrefix("/"+filepath.ToSlash(filepath.Dir(name)), "/.") // the root's directory is holdfast where paths are trimmed
-		if regexp.MustCompile(`/(?:holdfast|` + regexp.QuoteMeta(filepath.Base(p.root)) + `)` + regexp.QuoteMeta(in) + `/[^/\s]+\.go:`).Match(out[at[1]:]) {
+		in := path.Dir(filepath.ToSlash(name)) + "/"
+		if in == "./" { // the root's directory has any name
+			in = name + ":"
+		}
+		if bytes.Contains(out[at[1]:], []byte("/"+in)) {
 			return string(out[at[0]:at[1]])
 		}
 	}
