@@ -57,7 +57,8 @@ func LeftIn(dir string) (left []string) {
 	return left
 }
 
-// FailSync records a failed sync of a real directory, as if by another part of the program.
+// FailSync records a failed sync of a real directory, as if by another part of the program. The record ends with the test: a later
+// directory may get the same inode.
 func FailSync(t *testing.T, directory string) {
 	t.Helper()
 	name, err := sys.NewName(directory)
@@ -68,7 +69,9 @@ func FailSync(t *testing.T, directory string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := durable.KernelSyncs.Directory(keyed.Key{Device: is.Device, Inode: is.Inode}, func() error { return syscall.EIO }); err == nil {
+	key := keyed.Key{Device: is.Device, Inode: is.Inode}
+	if err := durable.KernelSyncs.Directory(key, func() error { return syscall.EIO }); err == nil {
 		t.Fatal("it did not fail")
 	}
+	t.Cleanup(func() { delete(durable.KernelSyncs.Lost, key) })
 }
