@@ -410,6 +410,16 @@ func TestNobodyMakesAFileWhileARotationMayBeTakenBack(t *testing.T) {
 	})
 }
 
+// TestASharedLogInADirectoryThatIsGoneIsAnError, which ends: the names of a removed directory can't be read (ENOENT).
+func TestASharedLogInADirectoryThatIsGoneIsAnError(t *testing.T) {
+	d := newMemory(t)
+	d.Add(fault.DiskFault{Op: fault.DiskReadNames, Err: syscall.ENOENT})
+	f, err := open(d, "/log/app.log", Options{Shared: true, Policy: holdfast.Durable()}, false)
+	if !errors.Is(err, syscall.ENOENT) {
+		t.Errorf("%v, %v", f, err)
+	}
+}
+
 // A rivalled disk lets another process come in before each opening of the log, and looks behind it.
 type rivalled struct {
 	*memory

@@ -143,11 +143,12 @@ func (f *File) openMissing(p place, open func(create int) error, create func() e
 		}
 		if err = open(0); errors.Is(err, fs.ErrNotExist) {
 			var now uint64
-			if now, err = f.lastOf(p, nil); err == nil && now == last {
-				err = create()
-			} else if err == nil { // another process has rotated meanwhile
+			if _, now, err = f.lastPlain(p); err == nil && now != last { // another process has rotated meanwhile
 				unlock()
 				continue
+			}
+			if err == nil {
+				err = create()
 			}
 		}
 		unlock()
@@ -155,50 +156,49 @@ func (f *File) openMissing(p place, open func(create int) error, create func() e
 	}
 }
 
-// lastOf returns the inode of the last backup and opens it, if open is not nil. It is 0 if that is no plain file.
-func (f *File) lastOf(p place, open func(name sys.Name) error) (inode uint64, err error) {
+// lastPlain returns the last backup's name and inode, or none if it is no plain file.
+func (f *File) lastPlain(p place) (name sys.Name, inode uint64, err error) {
 	all, err := f.list(p)
-	if err != nil || len(all) == 0 || all[0].plain == "" {
-		return 0, err
+	if err != nil || len(all) == 0 {
+		return "", 0, err
 	}
-	if open != nil {
-		err = open(all[0].plain)
-	}
-	return all[0].inode, err
+	return all[0].plain, all[0].inode, nil
 }
 
 // lockLast locks the last backup, or the directory if it is no plain file, until unlock is called.
 func (f *File) lockLast(p place) (last uint64, unlock func(), err error) {
-	l := &logFile{place: p, fd: p.dir}
 	for {
-		l.fd = p.dir
-		last, err = f.lastOf(p, func(name sys.Name) (err error) {
+		name, last, err := f.lastPlain(p)
+		if err != nil {
+			return 0, nil, err
+		}
+		l := &logFile{place: p, fd: p.dir}
+		if name != "" {
 			l.fd, err = f.disk.OpenFile(p.dir, name, openFlags, 0)
 			if errors.Is(err, fs.ErrPermission) { // somebody took the write permission from a finished backup
 				l.fd, err = f.disk.OpenFile(p.dir, name, os.O_RDONLY|sys.NoFollow, 0)
 			}
-			return err
-		})
-		if !errors.Is(err, fs.ErrNotExist) { // else it has its name back, or was compressed
-			break
+			if errors.Is(err, fs.ErrNotExist) {
+				continue // it has its name back, or was compressed
+			}
+			if err != nil {
+				return 0, nil, err
+			}
 		}
-	}
-	if err != nil {
-		return 0, nil, err
-	}
-	close := func() {
-		if l.fd != p.dir {
-			f.disk.Close(l.fd) // nothing was written to it
+		shut := func() {
+			if l.fd != p.dir {
+				f.disk.Close(l.fd) // nothing was written to it
+			}
 		}
+		if err := l.lock(); err != nil {
+			shut()
+			return 0, nil, err
+		}
+		return last, func() {
+			l.unlock() // also if the close fails
+			shut()
+		}, nil
 	}
-	if err := l.lock(); err != nil {
-		close()
-		return 0, nil, err
-	}
-	return last, func() {
-		l.unlock() // also if the close fails
-		close()
-	}, nil
 }
 
 // awaitRotation waits until no rotation has an open backup in work. Then the backup keeps its name.
