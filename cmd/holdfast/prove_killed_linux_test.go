@@ -89,7 +89,7 @@ type killed struct {
 	user      uint32
 }
 
-// holdings are what a prove has.
+// holdings count the processes, directories, mounts and loop devices of a run of prove.
 type holdings struct {
 	processes, directories int
 	mounts                 []string // lines of mountinfo

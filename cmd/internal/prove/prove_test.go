@@ -177,6 +177,20 @@ func TestManyVerdictsAreOnePage(t *testing.T) {
 	}
 }
 
+// TestBrokenPromiseIsSaidAtOnce takes a liar for a workload.
+func TestBrokenPromiseIsSaidAtOnce(t *testing.T) {
+	broken := *catalogue.Find("liar-no-sync")
+	broken.Control, broken.Policies = "", nil
+	p := &proof{Options: crash.Options{Policies: []holdfast.Policy{holdfast.Durable()}, Workloads: append(catalogue.With(), &broken), Levels: []crash.Level{crash.Memory}, States: 1000}}
+	var told bytes.Buffer
+	if _, err := p.judgeAll(t.Context(), &told); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(told.String(), "holdfast: memory, liar-no-sync under buffer=64KiB,sync=group: c0: version "); n != 1 || strings.Count(told.String(), ", liar-") != 1 {
+		t.Errorf("%s", told.String())
+	}
+}
+
 // TestBrokenPromiseIsKeptAndReplayed takes a liar for a workload.
 func TestBrokenPromiseIsKeptAndReplayed(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
