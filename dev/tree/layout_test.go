@@ -46,7 +46,7 @@ var floors = []floor{
 	{"crash engine", "internal/crash/... provetest", false},
 
 	{"measuring", "cmd/internal/measure/...", false},
-	{"catalogue", "cmd/internal/catalogue", false},
+	{"catalogue", "internal/catalogue", false},
 	{"what commands share", "cmd/internal/cli cmd/internal/place cmd/internal/compare cmd/internal/run", false},
 	{"commands", "cmd/internal/...", true},
 

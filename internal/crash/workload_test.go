@@ -6,7 +6,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// plain is a workload of these tests: it replaces one file again and again. The catalogue is the command's.
+// plain is a workload of these tests: it replaces one file again and again. The catalogue stands above.
 var plain = &Workload{Name: "plain",
 	Targets: func(holdfast.Policy) []Target { return []Target{{Path: "c0", Object: true, Whole: true, Synced: true}} },
 	Loss: func(holdfast.Policy) holdfast.Loss {

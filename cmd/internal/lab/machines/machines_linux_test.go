@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/cmd/internal/catalogue"
 	"github.com/holdfast-go/holdfast/cmd/internal/lab/uml"
+	"github.com/holdfast-go/holdfast/internal/catalogue"
 	"github.com/holdfast-go/holdfast/internal/crash"
 	"github.com/holdfast-go/holdfast/internal/crash/syscallfault"
 	"github.com/holdfast-go/holdfast/internal/isolate"

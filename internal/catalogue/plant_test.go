@@ -256,7 +256,7 @@ func TestPlantedBugsAreFound(t *testing.T) {
 	if isolate.RaceEnabled {
 		t.Skip("some of the bugs are data races")
 	}
-	page, err := os.ReadFile("../../../docs/prove.md")
+	page, err := os.ReadFile("../../docs/prove.md")
 	if err != nil {
 		t.Fatal(err)
 	}
