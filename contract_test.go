@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/catalogue"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
 	"github.com/holdfast-go/holdfast/internal/crashsuite"
 	"github.com/holdfast-go/holdfast/internal/isolate"
@@ -870,6 +871,11 @@ func TestWriterKeepsThePromises(t *testing.T) {
 		return enqueuer{w, g.Policy.Sync.Waits()}, err
 	}
 	t.Run("Enqueue", func(t *testing.T) { crashsuite.Run(t, o) })
+}
+
+// TestWorkloadsOfTheWriterHold: what holdfast prove runs.
+func TestWorkloadsOfTheWriterHold(t *testing.T) {
+	crashsuite.Prove(t, catalogue.Find("writer"), catalogue.Find("writer-large"), catalogue.Find("writer-mixed"), catalogue.Find("enqueue"))
 }
 
 func openWriter(g *crashsuite.Ground) (w *holdfast.Writer, err error) {

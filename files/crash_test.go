@@ -16,6 +16,8 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/files"
+	"github.com/holdfast-go/holdfast/internal/catalogue"
+	"github.com/holdfast-go/holdfast/internal/crash"
 	"github.com/holdfast-go/holdfast/internal/crashsuite"
 	"github.com/holdfast-go/holdfast/internal/isolate"
 	"github.com/holdfast-go/holdfast/internal/sys"
@@ -86,6 +88,13 @@ func TestSetKeepsThePromises(t *testing.T) {
 		whole.Read = readBatches
 		crashsuite.Run(t, whole)
 	})
+}
+
+// TestWorkloadsOfFilesHold: what holdfast prove runs.
+func TestWorkloadsOfFilesHold(t *testing.T) {
+	crashsuite.Prove(t, slices.DeleteFunc(catalogue.Workloads(), func(w *crash.Workload) bool {
+		return !slices.Contains([]string{"append", "append-mounted", "append-replace", "batch", "pending", "replace-each", "whole-create", "whole-create-dirs", "whole-truncate", "whole-append", "whole-replace", "whole-many"}, w.Name)
+	})...)
 }
 
 func openSet(g *crashsuite.Ground, lines bool) *files.Set {

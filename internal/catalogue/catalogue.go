@@ -1,3 +1,5 @@
+//go:build go1.25
+
 // Package catalogue lists the workloads of our own that prove crashes: workloads of its library, plain programs without
 // it, liars, and commands of its own. The engine is package crash.
 //

@@ -24,7 +24,6 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
-	"github.com/holdfast-go/holdfast/internal/policies"
 	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
@@ -167,7 +166,7 @@ const (
 )
 
 var promises = []promise{
-	{Acknowledged, true, inBubbles(acknowledged)},
+	{Acknowledged, true, acknowledged},
 	{Killed, false, killed},
 	{Whole, true, inBubble(whole)},
 	{Told, true, inBubbles(told)},
@@ -211,13 +210,6 @@ func (p promise) policies() []holdfast.Policy {
 		one, err := holdfast.ParsePolicy(text)
 		must(err)
 		all = append(all, one)
-	}
-	if p.name == Acknowledged && !testing.Short() { // the choices matter most for this promise
-		for _, c := range policies.Pairs() {
-			if !slices.Contains(all, c.Policy) {
-				all = append(all, c.Policy)
-			}
-		}
 	}
 	return all
 }

@@ -3,6 +3,7 @@
 package crashsuite
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"hash/fnv"
@@ -51,7 +52,7 @@ func leaves(t *testing.T, o Opener, p holdfast.Policy) (problems []string) {
 		each = 2
 	}
 	plain := OnDisk(dir, nil)
-	problems = live(t, o, p, plain, "", true)
+	problems = live(t, o, p, plain, "nothing fails", true)
 	for _, op := range fault.DiskOps() {
 		calls := plain.Count(op)
 		for i, h := range harms {
@@ -96,27 +97,60 @@ func (l life) size() int { return sizes[l.IntN(len(sizes))] }
 
 func (l life) pause() time.Duration { return time.Duration(l.IntN(5)) * time.Millisecond }
 
+// acknowledged crashes a fast disk and a slow one after each call that changes it. Nothing fails, so that bounds by time hold.
+func acknowledged(t *testing.T, o Opener, p holdfast.Policy) []string {
+	problems := live(t, o, p, OnDisk(dir, nil), eachCall, true)
+	if o.Slow {
+		slow := OnDisk(dir, nil)
+		slow.Add(fault.DiskFault{Op: fault.DiskWrite, Take: fault.All, Delay: slowWrite})
+		slow.Add(fault.DiskFault{Op: fault.DiskDatasync, Delay: slowSync})
+		problems = append(problems, live(t, o, p, slow, eachCall+" of a slow disk", true)...)
+	}
+	return problems
+}
+
+// eachCall is a life that crashes after each call.
+const eachCall = "each call"
+
+// readers are the calls that change nothing on a disk.
+var readers = []fault.DiskOp{fault.DiskStat, fault.DiskStatFD, fault.DiskStatPath, fault.DiskResolve, fault.DiskClose, fault.DiskOpenDir, fault.DiskLock, fault.DiskRead, fault.DiskReadNames}
+
+// A left is what a crash has left.
+type left struct {
+	what  string
+	files map[string][]byte
+	power bool
+}
+
 // live is a short life of one goroutine or several, and Close, on a disk that works again or does
 // not. No record may be lost without an error.
 func live(t *testing.T, o Opener, p holdfast.Policy, disk *fault.Disk, what string, mended bool) []string {
 	rnd := newLife("images of " + what)
+	each := strings.HasPrefix(what, eachCall)
 	var dice sync.Mutex
+	var later []left
 	return bubble(t, o, p, disk, func(r *run) {
 		disk.Watch(func(c fault.DiskCall) {
 			if strings.Contains(what, "slow") {
 				yield()
 			}
-			if c.Err != nil {
+			if c.Err != nil && !each {
 				r.fail()
 			}
 			dice.Lock()
 			defer dice.Unlock()
-			if !c.End.IsZero() && (c.Op == fault.DiskWrite || slices.Contains(syncs, c.Op)) && rnd.IntN(12) == 0 {
+			if each && !c.End.IsZero() && !slices.Contains(readers, c.Op) {
+				lefts := r.crash(fmt.Sprintf("after %v %d of %s", c.Op, c.N, c.Path), rnd.Rand)
+				if rnd.IntN(8) == 0 {
+					later = append(later, lefts...)
+				}
+			}
+			if !each && !c.End.IsZero() && (c.Op == fault.DiskWrite || slices.Contains(syncs, c.Op)) && rnd.IntN(12) == 0 {
 				r.crash(fmt.Sprintf("after %v %d", c.Op, c.N), rnd.Rand)
 			}
 		})
-		if o.Slow {
-			r.stall = 4 * slowSync
+		if strings.Contains(what, "slow") {
+			r.stall = 4 * (slowWrite + slowSync)
 		}
 		if s, err := o.Open(&r.g); err == nil {
 			dice.Lock() // the disk may already be in use
@@ -130,7 +164,7 @@ func live(t *testing.T, o Opener, p holdfast.Policy, disk *fault.Disk, what stri
 		}
 		torn := strings.Contains(what, "torn") || strings.Contains(what, "short")
 		// The subject continues after these, and reports nothing.
-		harmless := !o.WriteSyncs && strings.HasPrefix(what, "write") && (strings.Contains(what, "short") || strings.Contains(what, "interrupted"))
+		harmless := each || !o.WriteSyncs && strings.HasPrefix(what, "write") && (strings.Contains(what, "short") || strings.Contains(what, "interrupted"))
 		live := newLife(what)
 		var all sync.WaitGroup
 		for stream := range 3 {
@@ -141,9 +175,14 @@ func live(t *testing.T, o Opener, p holdfast.Policy, disk *fault.Disk, what stri
 			all.Add(1)
 			go func() {
 				defer all.Done()
-				for range 5 {
+				for i := range 5 {
 					time.Sleep(own.pause())
 					_, err := r.give(1+stream, own.size())
+					if each && i == 3 { // beside the others' Writes
+						_, flushed := r.flush()
+						_, synced := r.sync()
+						err = errors.Join(err, flushed, synced)
+					}
 					if harmless {
 						r.ok("Write", err)
 					}
@@ -152,16 +191,27 @@ func live(t *testing.T, o Opener, p holdfast.Policy, disk *fault.Disk, what stri
 		}
 		all.Wait()
 		for range 12 {
-			if _, err := r.put(live.size()); harmless {
+			_, err := r.put(live.size())
+			if harmless {
 				r.ok("Write", err)
 			}
 			switch live.IntN(6) {
 			case 0:
-				r.flush()
+				_, err = r.flush()
 			case 1:
-				r.sync()
+				_, err = r.sync()
+			}
+			if each {
+				r.ok("Flush or Sync", err)
 			}
 			time.Sleep(live.pause())
+		}
+		for range 100 { // bounds by time hold without a call too
+			if !each || len(r.problems) > 0 {
+				break
+			}
+			time.Sleep(time.Millisecond)
+			r.crash("while nothing is written", rnd.Rand)
 		}
 		time.Sleep(while)
 		if mended {
@@ -173,6 +223,9 @@ func live(t *testing.T, o Opener, p holdfast.Policy, disk *fault.Disk, what stri
 		}
 		r.sync()
 		err := r.Close()
+		if each {
+			r.ok("Close", err)
+		}
 		// A failed write is not final. Another failure may be, and then Close returns it.
 		writes := !o.WriteSyncs && r.failedCalls(fault.DiskOps()...) == r.failedCalls(fault.DiskWrite)
 		if err == nil || mended && (writes || o.FailedSync != Final) {
@@ -183,6 +236,11 @@ func live(t *testing.T, o Opener, p holdfast.Policy, disk *fault.Disk, what stri
 		r.afterClose(err)
 		if o.OpenSyncs {
 			r.resumeHere(rnd.Rand)
+		}
+		if disk.Watch(nil); o.Resumes {
+			for _, x := range later {
+				r.resume(x.what, x.files, x.power)
+			}
 		}
 	})
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"runtime"
 	"slices"
@@ -33,99 +32,11 @@ func fillSize(n int) int {
 	return 3000
 }
 
-// acknowledged crashes a fast disk and a slow one.
-func acknowledged(in func(string, func(*run)), l *ledger) {
-	in("a fast disk", crashes)
-	if l.o.Slow {
-		in("a slow disk", func(r *run) {
-			r.slow(slowWrite, slowSync)
-			crashes(r)
-		})
-	}
-}
-
 // The times of a slow disk's calls. A few calls may add to a bound by time.
 const (
 	slowWrite = 2 * time.Millisecond
 	slowSync  = 7 * time.Millisecond
 )
-
-// slow delays writes and syncs.
-func (r *run) slow(write, sync time.Duration) {
-	r.disk.Add(fault.DiskFault{Op: fault.DiskWrite, Take: fault.All, Delay: write})
-	r.disk.Add(fault.DiskFault{Op: fault.DiskDatasync, Delay: sync})
-	r.stall = 4 * (write + sync)
-}
-
-// crashes crashes the disk after each call that changes it, while goroutines write, flush and sync.
-func crashes(r *run) {
-	rnd := rand.New(rand.NewPCG(1, 1))
-	type image struct {
-		what  string
-		files map[string][]byte
-		power bool
-		at    moment
-	}
-	var mu sync.Mutex
-	var later []image
-	n := 0
-	r.disk.Watch(func(c fault.DiskCall) {
-		switch c.Op {
-		case fault.DiskStat, fault.DiskStatFD, fault.DiskStatPath, fault.DiskResolve, fault.DiskClose, fault.DiskOpenDir, fault.DiskLock, fault.DiskRead, fault.DiskReadNames:
-			return
-		}
-		if c.End.IsZero() {
-			return
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		what := fmt.Sprintf("after %v %d of %s", c.Op, c.N, c.Path)
-		at := r.now()
-		kill, cut := r.files(), filesOf(r.disk.PowerCut(rnd))
-		r.holds(what+", killed", kill, at, false)
-		r.holds(what+", power cut", cut, at, true)
-		if n++; n%8 == 0 {
-			later = append(later, image{what + ", killed", kill, false, at}, image{what + ", power cut", cut, true, at})
-		}
-	})
-	var all sync.WaitGroup
-	for stream := range 3 {
-		all.Add(1)
-		go func() {
-			defer all.Done()
-			for i := range 12 {
-				time.Sleep(time.Duration(1+(stream+i)%4) * time.Millisecond)
-				_, err := r.give(stream, sizes[(i+stream)%len(sizes)])
-				r.ok("Write", err)
-				if i == 7+stream {
-					_, err := r.flush()
-					r.ok("Flush", err)
-				}
-				if i == 9 && stream == 1 {
-					_, err := r.sync()
-					r.ok("Sync", err)
-				}
-			}
-		}()
-	}
-	all.Wait()
-	for range 100 { // bounds by time hold without a call too
-		time.Sleep(time.Millisecond)
-		r.crash("while nothing is written", rnd)
-		if len(r.problems) > 0 {
-			break
-		}
-	}
-	r.ok("Close", r.Close())
-	r.crash("after Close", rnd)
-	r.holdsAll("after Close")
-	r.disk.Watch(nil)
-	if r.o.Resumes {
-		for _, x := range later {
-			r.resume(x.what, x.files, x.at, x.power)
-		}
-	}
-}
 
 // whole makes many goroutines write to a slow disk. The delay is in turns of the scheduler: fake
 // time stands still while a goroutine waits for a mutex.

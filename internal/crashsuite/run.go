@@ -307,16 +307,19 @@ func (r *run) holdsMarks(rnd *rand.Rand) {
 	r.marked = [3]int64{durable, flushed, written}
 }
 
-// crash checks the files that a crash of the disk now leaves.
-func (r *run) crash(what string, rnd *rand.Rand) {
+// crash checks the files that a crash of the disk now leaves, and returns them.
+func (r *run) crash(what string, rnd *rand.Rand) []left {
 	r.holdsMarks(rnd)
 	at := r.now() // before the image, because others may write meanwhile
-	r.holds(what+", killed", r.files(), at, false)
-	r.holds(what+", power cut", filesOf(r.disk.PowerCut(rnd)), at, true)
+	all := []left{{what + ", killed", r.files(), false}, {what + ", power cut", filesOf(r.disk.PowerCut(rnd)), true}}
+	for _, x := range all {
+		r.holds(x.what, x.files, at, x.power)
+	}
+	return all
 }
 
 // resume opens the files that a crash has left, and puts one more record. All records must stay.
-func (r *run) resume(what string, files map[string][]byte, at moment, power bool) {
+func (r *run) resume(what string, files map[string][]byte, power bool) {
 	before, err := r.o.Read(r.t, files)
 	if !r.ok(what+": read", err) {
 		return
