@@ -875,7 +875,7 @@ func TestWriterKeepsThePromises(t *testing.T) {
 
 // TestWorkloadsOfTheWriterHold: what holdfast prove runs.
 func TestWorkloadsOfTheWriterHold(t *testing.T) {
-	crashsuite.Prove(t, catalogue.Find("writer"), catalogue.Find("writer-large"), catalogue.Find("writer-mixed"), catalogue.Find("enqueue"))
+	crashsuite.Prove(t, time.Second, catalogue.Find("writer"), catalogue.Find("writer-large"), catalogue.Find("writer-mixed"), catalogue.Find("enqueue"))
 }
 
 func openWriter(g *crashsuite.Ground) (w *holdfast.Writer, err error) {

@@ -92,7 +92,7 @@ func TestSetKeepsThePromises(t *testing.T) {
 
 // TestWorkloadsOfFilesHold: what holdfast prove runs.
 func TestWorkloadsOfFilesHold(t *testing.T) {
-	crashsuite.Prove(t, slices.DeleteFunc(catalogue.Workloads(), func(w *crash.Workload) bool {
+	crashsuite.Prove(t, time.Second, slices.DeleteFunc(catalogue.Workloads(), func(w *crash.Workload) bool {
 		return !slices.Contains([]string{"append", "append-mounted", "append-replace", "batch", "pending", "replace-each", "whole-create", "whole-create-dirs", "whole-truncate", "whole-append", "whole-replace", "whole-many"}, w.Name)
 	})...)
 }

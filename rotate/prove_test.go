@@ -4,6 +4,7 @@ package rotate_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/holdfast-go/holdfast/internal/catalogue"
 	"github.com/holdfast-go/holdfast/internal/crashsuite"
@@ -11,5 +12,5 @@ import (
 
 // TestWorkloadsOfTheLogHold: what holdfast prove runs.
 func TestWorkloadsOfTheLogHold(t *testing.T) {
-	crashsuite.Prove(t, catalogue.Find("rotate"), catalogue.Find("rotate-shared"), catalogue.Find("rotate-close"), catalogue.Find("rotate-full"))
+	crashsuite.Prove(t, 2*time.Second, catalogue.Find("rotate"), catalogue.Find("rotate-shared"), catalogue.Find("rotate-close"), catalogue.Find("rotate-full"))
 }

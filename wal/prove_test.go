@@ -4,6 +4,7 @@ package wal_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/holdfast-go/holdfast/internal/catalogue"
 	"github.com/holdfast-go/holdfast/internal/crashsuite"
@@ -11,5 +12,5 @@ import (
 
 // TestWorkloadsOfTheLogHold: what holdfast prove runs.
 func TestWorkloadsOfTheLogHold(t *testing.T) {
-	crashsuite.Prove(t, catalogue.Find("wal"))
+	crashsuite.Prove(t, 2*time.Second, catalogue.Find("wal"))
 }

@@ -7,15 +7,13 @@ import (
 	"errors"
 	"math/rand/v2"
 	"reflect"
-	"runtime"
-	"slices"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/crash"
+	"github.com/holdfast-go/holdfast/internal/crashsuite"
 	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
@@ -30,48 +28,7 @@ func fewer() int {
 // TestNoStateInMemoryBreaksAPromise judges some hundred thousand states of all workloads, each under some of its generated
 // policies, and the controls. It takes about 15 s, of which a workload with a reader of its own has more.
 func TestNoStateInMemoryBreaksAPromise(t *testing.T) {
-	isolate.Once(t)
-	cells := (crash.Options{Workloads: Workloads(), Seed: rand.Uint64()}).Cells(crash.Memory)
-	const slow = 4
-	weights := slices.Repeat([]int{1}, len(cells))
-	for n, c := range cells {
-		if c.Workload.Scan != nil || slices.ContainsFunc(c.Workload.Targets(c.Policy), func(t crash.Target) bool { return t.Gather != nil }) {
-			weights[n] = slow
-		}
-	}
-	var states atomic.Int64
-	began := time.Now()
-	crash.Share(weights, runtime.GOMAXPROCS(0), began.Add(15*time.Second/time.Duration(min(5, fewer()))), func(n int, long time.Duration) bool {
-		c, seed := cells[n], rand.Uint64()
-		w, p := c.Workload, c.Policy
-		v := c.Verdict(crash.Memory, seed)
-		number, targets := 8000, w.Targets(p)
-		switch {
-		case weights[n] == slow:
-			number = 1000 // each is read by a log's own reader
-		case len(targets) > 1000:
-			number = 500 // each compares thousands of files
-		case len(targets) < 10 && !targets[0].Object:
-			number = 80_000 // all that is pending is at one file's end
-		}
-		if err := v.InMemory(w, number/fewer(), crash.Recording{Records: 1200 / min(4, fewer())}, time.Now().Add(long)); err != nil {
-			t.Errorf("%s under %v, seed %d: %v", w.Name, p, seed, err)
-		}
-		states.Add(v.Tally.States)
-		switch liar := w.Control != "" && w.Control != "correct"; {
-		case liar && v.Failure == nil:
-			t.Errorf("%s was not caught, seed %d", w.Name, seed)
-		case !liar && v.Failure != nil:
-			v.Failure.Shrink()
-			t.Errorf("%s under %v, seed %d: %s: %s %+v", w.Name, p, seed, v.Failure.Violation.Rule, v.Failure.Words, v.Failure.State)
-		}
-		t.Logf("%s %v %d %v", w.Name, p, v.Tally.States, time.Since(began))
-		return true
-	})
-	t.Logf("%d states of %d cells in %v", states.Load(), len(cells), time.Since(began))
-	if states.Load() < 40_000/int64(fewer()) { // that many are judged however busy the machine is
-		t.Errorf("only %d states", states.Load())
-	}
+	crashsuite.Prove(t, 15*time.Second, Workloads()...)
 }
 
 // TestTimeThatIsOverLeavesVerdictsOut gives no time at all: the controls are judged, and some cells more.

@@ -13,11 +13,13 @@ import (
 	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
-// Prove runs workloads of the catalogue at level memory of holdfast prove, under the policies that a run of it takes. States
-// and seconds are fewer: the catalogue's own tests have most of them.
-func Prove(t *testing.T, workloads ...*crash.Workload) {
+// Prove runs workloads of the catalogue at level memory of holdfast prove, in about a time, under the policies that a run of it takes.
+func Prove(t *testing.T, long time.Duration, workloads ...*crash.Workload) {
 	isolate.Once(t)
-	o := crash.Options{Workloads: workloads, Levels: []crash.Level{crash.Memory}, States: 2000, Time: time.Second, Seed: rand.Uint64(),
+	if testing.Short() || isolate.RaceEnabled {
+		long /= 5
+	}
+	o := crash.Options{Workloads: workloads, Levels: []crash.Level{crash.Memory}, States: 80_000, Time: long, Seed: rand.Uint64(),
 		InFakeTime: func(run func()) (err error) {
 			defer func() {
 				if cause := recover(); cause != nil {
@@ -34,8 +36,11 @@ func Prove(t *testing.T, workloads ...*crash.Workload) {
 	states := int64(0)
 	for _, v := range verdicts {
 		states += v.Tally.States
-		if v.Verdict == crash.Broken || v.Verdict == crash.NotKnown {
-			t.Errorf("%s under %v is %s, seed %d: %s", v.Workload, v.Policy, v.Verdict, o.Seed, v.Failure.Words)
+		switch {
+		case v.Failure != nil:
+			t.Errorf("%s under %v is %s, seed %d: %s: %s", v.Workload, v.Policy, v.Verdict, o.Seed, v.Failure.Violation.Rule, v.Failure.Words)
+		case v.Verdict == crash.NotKnown:
+			t.Errorf("%s is not known, seed %d", v.Workload, o.Seed)
 		}
 	}
 	if t.Logf("%d states of %d cells", states, len(verdicts)); states == 0 {
