@@ -593,7 +593,7 @@ func TestMissingLoopDeviceIsNoStateThatCannotBeMounted(t *testing.T) {
 func TestFullDiskIsNoBrokenPromise(t *testing.T) {
 	for errno, broken := range map[syscall.Errno]bool{syscall.ENOSPC: false, syscall.EDQUOT: false, syscall.EIO: true} {
 		m := &mounter{workload: &crash.Workload{Run: func(*crash.Run) error { return fmt.Errorf("write: %w", errno) }}}
-		v, err := m.again(t.TempDir(), &crash.Survivors{}, &crash.Tally{})
+		v, err := m.again(t.TempDir(), &crash.Survivors{}, 1, &crash.Tally{})
 		if (v != nil) != broken || broken == errors.Is(err, errno) {
 			t.Errorf("%v: %+v, %v", errno, v, err)
 		}
