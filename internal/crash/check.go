@@ -136,8 +136,8 @@ func (c *Checker) Inherit(s *Survivors) {
 	}
 }
 
-// restart says what the end of the process has left. The next process goes on with that, which the disk may not have yet.
-func (c *Checker) restart(s *Survivors) {
+// Restart says what the end of the process has left. The next process goes on with that, which the disk may not have yet.
+func (c *Checker) Restart(s *Survivors) {
 	for id, n := range s.N {
 		k := &c.known[id]
 		if !s.Half[id] {

@@ -91,7 +91,7 @@ func (x *explorer) step(c *Checker, d *disk) {
 	case Noted:
 		c.Note(*e.Note)
 	case Killed:
-		c.restart(x.there(d))
+		c.Restart(x.there(d))
 	}
 }
 

@@ -52,6 +52,8 @@ type Entry struct {
 	UpTo   int    `json:",omitempty"` // Flush, Lose: it covers the entries below this number
 	At     int64  // in nanoseconds
 	Note   *Note  `json:",omitempty"`
+	// Left says what the process left, of a Killed in the log of a disk, from which only a mount could tell it.
+	Left *Survivors `json:",omitempty"`
 }
 
 // An Edit gives a name of a directory to a file; 0 is none.

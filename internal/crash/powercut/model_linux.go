@@ -136,9 +136,9 @@ func (r *room) recordTree(c *cell, long time.Duration, number int, seed uint64, 
 		return nil, err
 	}
 	if l.Program != nil {
-		err = r.workOfProgram(ctx, c, d.point, d, long)
+		_, err = r.workOfProgram(ctx, c, d.point, d, long, 0)
 	} else {
-		err = r.work(ctx, c, d.point, d, long, seed, number)
+		_, err = r.work(ctx, c, d.point, d, long, seed, number, false)
 	}
 	if err != nil && unix.Statfs(d.point, &unix.Statfs_t{}) == nil { // the server is not to blame
 		err = &crash.RunError{Err: err}
@@ -156,7 +156,7 @@ func (r *room) recordTree(c *cell, long time.Duration, number int, seed uint64, 
 			return nil, err
 		}
 	}
-	addEntries(l, all, len(start), notes, upTo, c.liar == noFlush)
+	addEntries(l, all, len(start), notes, upTo, c.liar == noFlush, nil)
 	return l, nil
 }
 

@@ -61,7 +61,9 @@ func beChild(mode string, args []string) error {
 			}
 		}
 	}
-	return Process(args, chosen())
+	o := chosen()
+	o.Workloads = append(o.Workloads, recalls)
+	return Process(args, o)
 }
 
 // stopMark is a variable with the name of a file: the server that makes it stops for ever, and answers nothing.
@@ -593,9 +595,86 @@ func TestMissingLoopDeviceIsNoStateThatCannotBeMounted(t *testing.T) {
 func TestFullDiskIsNoBrokenPromise(t *testing.T) {
 	for errno, broken := range map[syscall.Errno]bool{syscall.ENOSPC: false, syscall.EDQUOT: false, syscall.EIO: true} {
 		m := &mounter{workload: &crash.Workload{Run: func(*crash.Run) error { return fmt.Errorf("write: %w", errno) }}}
-		v, err := m.again(t.TempDir(), &crash.Survivors{}, &crash.Tally{})
+		v, err := m.again(t.TempDir(), &crash.Survivors{}, 1, &crash.Tally{})
 		if (v != nil) != broken || broken == errors.Is(err, errno) {
 			t.Errorf("%v: %+v, %v", errno, v, err)
+		}
+	}
+}
+
+// recalls is a program that finds its records when it is started again, and acknowledges them before it has synced them.
+// Nothing is wrong with its first life: it acknowledges nothing there.
+var recalls = &crash.Workload{Name: "recalls", Policies: []holdfast.Policy{holdfast.EachDurable()},
+	Targets: func(holdfast.Policy) []crash.Target { return []crash.Target{{Path: "log"}} },
+	Loss:    plain.Loss,
+	Run: func(r *crash.Run) error {
+		data, err := r.ReadFile("log")
+		if err != nil {
+			return err
+		}
+		_, count, _ := crash.Records(data)
+		n := count(0)
+		if n > 0 {
+			r.Note(crash.Durable, 0, n)
+		}
+		f, err := os.OpenFile(r.Path("log"), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o666)
+		if err != nil {
+			return err
+		}
+		for made := 0; err == nil && r.More(made); made++ {
+			r.Note(crash.Begun, 0, n+1)
+			_, err = f.Write(crash.Record{N: n, Size: 100}.Append(nil))
+			n++
+			if r.Number > 0 && err == nil { // this life is correct
+				if err = f.Sync(); err == nil {
+					r.Note(crash.Durable, 0, n)
+				}
+			}
+			time.Sleep(100 * time.Microsecond)
+		}
+		return errors.Join(err, f.Close())
+	}}
+
+// TestSecondLifeIsCut kills programs, lets them go on, and cuts the power then. What only a second life breaks is found and judged
+// again from its file; programs without the fault keep their promises.
+func TestSecondLifeIsCut(t *testing.T) {
+	t.Parallel()
+	needs(t, "ext4")
+	o := chosen()
+	o.Workloads = append(o.Workloads, recalls)
+	for seed, found := uint64(1), false; !found; seed++ { // a cell has two lives by its seed
+		if seed > 8 {
+			t.Fatal("it was not found")
+		}
+		o.Seed = seed
+		verdicts, err := Run(t.Context(), o, []string{"ext4"}, time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range verdicts {
+			f := v.Failure
+			if v.Workload != recalls.Name {
+				if (v.Control != "correct") != (f != nil) {
+					t.Errorf("%s: %+v %s", v.Workload, f, v.Unknown)
+				}
+				continue
+			}
+			if f == nil {
+				t.Logf("seed %d: %+v %s", seed, v.Tally, v.Unknown)
+				continue
+			}
+			if found = true; !strings.Contains(f.Words, "it was killed and started again at entry ") {
+				t.Errorf("not behind a kill: %s", f.Words)
+			}
+			t.Log(f.Words)
+			kept, err := json.Marshal(f)
+			var again crash.Failure
+			if err := errors.Join(err, json.Unmarshal(kept, &again)); err != nil {
+				t.Fatal(err)
+			}
+			if v, err := Replay(t.Context(), o, &again, ""); err != nil || !reflect.DeepEqual(v, f.Violation) {
+				t.Errorf("judged again: %+v, %v; it was %+v", v, err, f.Violation)
+			}
 		}
 	}
 }

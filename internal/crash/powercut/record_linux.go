@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -63,11 +65,9 @@ func (r *room) record(c *cell, long time.Duration) (l *crash.Log, err error) {
 	if err := addImage(l, image); err != nil {
 		return nil, err
 	}
-	how, work := countsNotes, func(ctx context.Context, c *cell, dir string, d *disk, long time.Duration) error {
-		return r.work(ctx, c, dir, d, long, c.seed, 0)
-	}
+	how := countsNotes
 	if l.Program != nil {
-		how, work = countsPrinted, r.workOfProgram
+		how = countsPrinted
 	}
 	return l, r.served(ctx, c, image, how, func(top string, d *disk) error {
 		c.step("first sync")
@@ -82,7 +82,12 @@ func (r *room) record(c *cell, long time.Duration) (l *crash.Log, err error) {
 		if err != nil {
 			return err
 		}
-		if err := work(ctx, c, dir, d, long); err != nil {
+		lives := r.lives
+		if l.Program != nil {
+			lives = r.livesOfProgram
+		}
+		behind, err := lives(ctx, c, dir, d, long)
+		if err != nil {
 			return err
 		}
 		all, err := d.entries()
@@ -95,9 +100,60 @@ func (r *room) record(c *cell, long time.Duration) (l *crash.Log, err error) {
 				return err
 			}
 		}
-		addEntries(l, all, len(start), notes, upTo, c.liar == noFlush)
+		addEntries(l, all, len(start), notes, upTo, c.liar == noFlush, behind)
 		return nil
 	})
+}
+
+// A restart is where a process was killed and another one went on with its files, in a log that is being recorded.
+type restart struct {
+	at    int    // before this entry
+	noted uint64 // so much had been noted, or printed
+	left  *crash.Survivors
+}
+
+// restartOf returns the restart of a process that was killed just now.
+func (d *disk) restartOf(noted uint64, left *crash.Survivors) (*restart, error) {
+	all, err := d.entries()
+	return &restart{len(all), noted, left}, err
+}
+
+// killedAfter returns how long the first process of a cell writes until it is killed and another one goes on with its files;
+// 0 is that none does. Each order of magnitude comes as often. A liar needs no second life to be caught.
+func (c *cell) killedAfter(long time.Duration) time.Duration {
+	random := rand.New(rand.NewPCG(c.seed, 9))
+	w := c.Workload
+	if w.Outlived || len(w.Mounted) > 0 || c.liar != "" || w.Control != "" && w.Control != "correct" || random.IntN(2) == 0 {
+		return 0
+	}
+	return time.Duration(float64(time.Millisecond) * math.Pow(max(1, float64(long)/float64(time.Millisecond)), random.Float64()))
+}
+
+// lives runs the workload of a cell until the log has enough of it. In part of the cells its process is killed before, and
+// another one goes on.
+func (r *room) lives(ctx context.Context, c *cell, dir string, d *disk, long time.Duration) (behind *restart, err error) {
+	number := 0
+	if after := c.killedAfter(long); after > 0 {
+		killed, err := r.work(ctx, c, dir, d, after, c.seed, number, true)
+		if err != nil || !killed { // it had no more to do
+			return nil, err
+		}
+		c.step("survey behind a kill")
+		left, err := c.Workload.Look(dir, c.Workload.Targets(c.Policy))
+		if err != nil {
+			return nil, &crash.RunError{Err: fmt.Errorf("what a kill has left can't be read: %w", err)}
+		}
+		if behind, err = d.restartOf(d.notes.Begun(), left); err != nil {
+			return nil, err
+		}
+		long, number = max(long-after, long/4), 1
+	}
+	_, err = r.work(ctx, c, dir, d, long, c.seed+uint64(number), number, false)
+	// The disk's process, the end of the time and a full disk are not the workload's.
+	if err != nil && behind != nil && ctx.Err() == nil && unix.Statfs(dir, &unix.Statfs_t{}) == nil && !strings.Contains(err.Error(), unix.ENOSPC.Error()) {
+		err = &crash.RunError{Err: fmt.Errorf("killed and started again, it failed: %w", err)}
+	}
+	return behind, err
 }
 
 // inTime says of a failure that the time was over, which ends the processes.
@@ -125,7 +181,7 @@ func written(k volume.Kind) (sector int64, whole [2]int64) {
 
 // addEntries adds what reached the disk, and each note before the first entry that counted it. The
 // entries from start on came after the file system was made.
-func addEntries(l *crash.Log, all []logged, start int, notes []crash.Note, upTo func(counted uint64) int, ignores bool) {
+func addEntries(l *crash.Log, all []logged, start int, notes []crash.Note, upTo func(counted uint64) int, ignores bool, behind *restart) {
 	noted := 0
 	note := func(upTo int) {
 		for ; noted < upTo; noted++ {
@@ -140,10 +196,17 @@ func addEntries(l *crash.Log, all []logged, start int, notes []crash.Note, upTo 
 		}
 		l.Start = len(l.Entries)
 	}
+	restarted := func() {
+		note(min(upTo(behind.noted), len(notes)))
+		l.Entries = append(l.Entries, crash.Entry{Op: crash.Killed, Left: behind.left})
+	}
 	flushes := 0
 	for i, e := range all {
 		if i == start {
 			begin()
+		}
+		if behind != nil && i == behind.at {
+			restarted()
 		}
 		note(min(upTo(e.notes), len(notes)))
 		add := e.Entry
@@ -163,6 +226,9 @@ func addEntries(l *crash.Log, all []logged, start int, notes []crash.Note, upTo 
 	}
 	if len(all) == start {
 		begin()
+	}
+	if behind != nil && len(all) == behind.at {
+		restarted()
 	}
 	note(len(notes))
 }
@@ -210,14 +276,29 @@ func addImage(l *crash.Log, image *os.File) error {
 	return nil
 }
 
-// work runs the workload in a process of its own, until the log has enough of it.
-func (r *room) work(ctx context.Context, c *cell, dir string, d *disk, long time.Duration, seed uint64, number int) error {
+// work runs the workload in a process of its own, until the log has enough of it, or until it is killed, which may be at any moment.
+func (r *room) work(ctx context.Context, c *cell, dir string, d *disk, long time.Duration, seed uint64, number int, kill bool) (killed bool, err error) {
 	cmd := r.child(ctx, c.Workload.Name, c.Policy.String(), dir, strconv.FormatUint(seed, 10), strconv.Itoa(number))
 	d.notes.Give(cmd)
-	return r.until(c, cmd, d, long, func() (int64, bool) {
+	before := d.notes.Begun()
+	most, end := int64(mostNotes), func() { d.notes.End(0) }
+	if kill {
+		most, end = mostNotes/2, func() {
+			killed = true
+			_ = cmd.Process.Kill() // it may have ended
+		}
+	}
+	err = r.until(c, cmd, d, long, func() (int64, bool) {
 		n := d.notes.Begun()
-		return int64(n), n >= leastNotes
-	}, mostNotes, func() { d.notes.End(0) })
+		return int64(n - before), kill || n-before >= leastNotes
+	}, most, end)
+	if killed { // unless it ended by itself just before
+		killed = cmd.ProcessState != nil && cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL
+		if killed && ctx.Err() == nil {
+			err = nil
+		}
+	}
+	return killed, err
 }
 
 // until runs a process that writes until the log has enough of it, and then calls end. It asks
@@ -275,42 +356,84 @@ const (
 	printedBytes = 1 << 20
 )
 
-// workOfProgram runs somebody's program and kills it when the log has enough of it. Its unsynced
+// livesOfProgram runs somebody's program, kills it, and lets it go on with its files until the log has enough of it.
+func (r *room) livesOfProgram(ctx context.Context, c *cell, dir string, d *disk, long time.Duration) (behind *restart, err error) {
+	after := c.killedAfter(long)
+	if after == 0 {
+		_, err := r.workOfProgram(ctx, c, dir, d, long, 0)
+		return nil, err
+	}
+	stopped, err := r.workOfProgram(ctx, c, dir, d, after, 1)
+	if err != nil || !stopped { // it had no more to do
+		return nil, err
+	}
+	printed, err := os.OpenFile(c.in("printed"), os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer printed.Close()
+	if _, err := printed.WriteString("\n" + crash.NewLife + "\n"); err != nil { // the kill may have torn its last line
+		return nil, err
+	}
+	info, err := printed.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if behind, err = d.restartOf(uint64(info.Size()), nil); err != nil {
+		return nil, err
+	}
+	// A program that can't go on behind a kill has an end of its log there: a second run on a state judges that.
+	short, cancel := context.WithTimeout(ctx, patience/3)
+	defer cancel()
+	if _, err := r.workOfProgram(short, c, dir, d, max(long-after, long/4), 0); err != nil && ctx.Err() == nil && unix.Statfs(dir, &unix.Statfs_t{}) == nil {
+		return behind, nil
+	}
+	return behind, ctx.Err()
+}
+
+// workOfProgram runs somebody's program and kills it when the log has enough of it, or has this number of its lines. Its unsynced
 // bytes are then not in the log, or reached the disk by chance.
-func (r *room) workOfProgram(ctx context.Context, c *cell, dir string, d *disk, long time.Duration) error {
+func (r *room) workOfProgram(ctx context.Context, c *cell, dir string, d *disk, long time.Duration, enough int64) (stopped bool, err error) {
 	// A file takes all that a pipe would make the program wait for. At each write and flush the disk's
 	// process sees how much of it is there.
 	printed, err := os.OpenFile(c.in("printed"), os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer printed.Close()
+	if enough == 0 {
+		enough = leastAcks
+	}
+	before, err := printed.Stat()
+	if err != nil {
+		return false, err
+	}
 	cmd := shell(ctx, dir, r.order.Program.Command)
 	cmd.Stdout = printed
-	stopped := false
 	began := time.Now()
 	err = r.until(c, cmd, d, long, func() (int64, bool) {
 		info, err := printed.Stat()
 		if err != nil {
 			return 0, false
 		}
-		return info.Size(), info.Size() >= leastAcks*int64(len("ack 1\n")) || time.Since(began) > patience/3
+		size := info.Size() - before.Size()
+		return size, size >= enough*int64(len("ack 1\n")) || time.Since(began) > patience/3
 	}, printedBytes, func() {
 		stopped = true
 		_ = cmd.Cancel()
 	})
 	switch notes, _, readErr := printedNotes(c.in("printed")); {
 	case readErr != nil:
-		return readErr
+		return false, readErr
 	case err != nil && !stopped && ctx.Err() == nil:
-		return err
+		return false, err
 	case len(notes) == 0:
-		return errors.New("the program acknowledged nothing")
+		return false, errors.New("the program acknowledged nothing")
 	}
 	// A file that can't be read now is no proof against a file system.
 	c.step("--read")
 	_, err = r.order.Program.Survey(ctx, dir)
-	return err
+	return stopped, err
 }
 
 // shell runs a command in a directory. Its end ends all that it has started.

@@ -335,6 +335,12 @@ func (r *room) judge(c *cell, end time.Time) (*crash.Verdict, error) {
 	began := time.Now()
 	v := c.verdict()
 	l, err := r.record(c, c.lasts(end))
+	if run := (*crash.RunError)(nil); errors.As(err, &run) { // its moment does not come again: there is nothing to keep
+		violation := &crash.Violation{Rule: "again", Words: run.Error()}
+		v.Failure = &crash.Failure{Violation: violation, State: crash.State{Crash: crash.Process}, Words: violation.Words, Kill: 1}
+		v.Tally.Violations, v.Elapsed = 1, time.Since(began)
+		return v, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -399,10 +405,12 @@ func (c *cursor) someState(random *rand.Rand) crash.State {
 	return states[random.IntN(len(states))]
 }
 
-// positions chooses where the power is cut, in order: half right before a flush, half anywhere.
+// positions chooses where the power is cut, in order: half right before a flush, half anywhere, or half of these where a
+// killed process was started again: what that finds and promises waits for its first flush, or not.
 // Flushes that cover more writes are chosen more often: one write alone is there or not.
 func positions(l *crash.Log, count int, random *rand.Rand) (all []int) {
-	var flushes []int
+	const near = 16 // entries
+	var flushes, starts []int
 	writes := 0
 	for i := l.Start; i < len(l.Entries); i++ {
 		switch l.Entries[i].Op {
@@ -411,11 +419,17 @@ func positions(l *crash.Log, count int, random *rand.Rand) (all []int) {
 		case crash.Flush:
 			flushes = append(flushes, slices.Repeat([]int{i}, max(0, writes-1))...)
 			writes = 0
+		case crash.Killed:
+			for at := i + 1; at <= min(i+near, len(l.Entries)); at++ {
+				starts = append(starts, at)
+			}
 		}
 	}
 	for n := range count {
 		if n%2 == 0 && len(flushes) > 0 {
 			all = append(all, flushes[random.IntN(len(flushes))])
+		} else if n%4 == 1 && len(starts) > 0 {
+			all = append(all, starts[random.IntN(len(starts))])
 		} else {
 			all = append(all, l.Start+random.IntN(len(l.Entries)-l.Start+1))
 		}

@@ -24,6 +24,7 @@ type cursor struct {
 	log      *crash.Log
 	checker  *crash.Checker
 	position int
+	kills    int // of processes, before the position
 	pending  []int
 	pages    map[int64][]byte // the disk's bytes, where they are not zero
 	run      []byte
@@ -45,6 +46,10 @@ func (c *cursor) to(position int) {
 		switch e := &c.log.Entries[c.position]; e.Op {
 		case crash.Noted:
 			c.checker.Note(*e.Note)
+		case crash.Killed:
+			if c.kills++; e.Left != nil {
+				c.checker.Restart(e.Left)
+			}
 		case crash.Write:
 			c.pending = append(c.pending, c.position)
 		case crash.Flush:
@@ -144,7 +149,7 @@ func (m *mounter) judge(c *cursor, s *crash.State, again bool, t *crash.Tally) (
 			return v, nil
 		}
 		m.step("second run on a state")
-		return m.again(dir, found, t)
+		return m.again(dir, found, 1+c.kills, t)
 	})
 	if v != nil && (v.Rule == "unmountable" || v.Rule == "unreadable") {
 		c.checker.Tally.States++
@@ -235,14 +240,14 @@ func lastLine(out []byte) string {
 	return lines[len(lines)-1]
 }
 
-// again runs the workload on the crash's files, and judges both. A disk that is full then is no
+// again runs the workload on the crash's files, behind a number of runs, and judges both. A disk that is full then is no
 // broken promise, and no second run.
-func (m *mounter) again(dir string, before *crash.Survivors, t *crash.Tally) (*crash.Violation, error) {
+func (m *mounter) again(dir string, before *crash.Survivors, number int, t *crash.Tally) (*crash.Violation, error) {
 	c := crash.NewChecker(m.targets, m.loss)
 	c.Inherit(before)
 	notes := make(chan crash.Note, 1<<14)
 	const records = 8
-	err := m.workload.Run(&crash.Run{System: crash.Real(dir), Policy: m.policy, Number: 1, Seed: m.seed + 1, Records: records,
+	err := m.workload.Run(&crash.Run{System: crash.Real(dir), Policy: m.policy, Number: number, Seed: m.seed + 1, Records: records,
 		Tell: func(n crash.Note) {
 			n.At = time.Now().UnixNano()
 			notes <- n
@@ -377,11 +382,13 @@ func (m *mounter) explain(f *crash.Failure) string {
 	}
 	c := m.cursor(f.Log)
 	c.to(f.State.Position)
-	noted, flush := -1, -1
+	noted, flush, killed := -1, -1, ""
 	for i, e := range f.Log.Entries[:f.State.Position] {
 		switch {
 		case e.Op == crash.Flush:
 			flush = i
+		case e.Op == crash.Killed:
+			killed = fmt.Sprintf("; it was killed and started again at entry %d", i)
 		case e.Op == crash.Noted && e.Note.ID == f.Violation.ID && e.Note.Kind == crash.Durable && (e.Note.N > f.Violation.N && noted < 0 || m.targets[e.Note.ID].Object):
 			noted = i
 		}
@@ -391,6 +398,6 @@ func (m *mounter) explain(f *crash.Failure) string {
 	if noted >= 0 {
 		words += fmt.Sprintf(". It was acknowledged at log entry %d", noted)
 	}
-	return fmt.Sprintf("%s; the last flush was at %d; %d writes of blocks were pending, and %d of them are there; the crash came before entry %d",
-		words, flush, len(c.pending), there, f.State.Position)
+	return fmt.Sprintf("%s; the last flush was at %d; %d writes of blocks were pending, and %d of them are there%s; the crash came before entry %d",
+		words, flush, len(c.pending), there, killed, f.State.Position)
 }
