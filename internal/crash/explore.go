@@ -57,7 +57,8 @@ func (x *explorer) judgeState(c *Checker, d *disk, s *State, found *Survivors) *
 		d.survivors(s, found)
 		return c.Judge(s.Crash, found, d.log.at(d.position), d.log.slack())
 	}
-	found, err := x.read(d.tree(s))
+	there, err := x.read(d.tree(s))
+	*found = *there
 	v := c.Judge(s.Crash, found, d.log.at(d.position), -1)
 	if v == nil {
 		return nil
@@ -172,11 +173,17 @@ func (x *explorer) slow() bool {
 
 // renamed reports whether a position is behind a change of names, with no more than notes between. A crash there may keep that
 // change without what was before it.
-func (l *Log) renamed(position int) bool {
+func (l *Log) renamed(position int) bool { return l.change(position) != nil }
+
+// change is the change of names that a position is behind, see renamed, or nil.
+func (l *Log) change(position int) *Entry {
 	for position > 0 && l.Entries[position-1].Op == Noted {
 		position--
 	}
-	return position > 0 && l.Entries[position-1].Op == Name
+	if position == 0 || l.Entries[position-1].Op != Name {
+		return nil
+	}
+	return &l.Entries[position-1]
 }
 
 // starting reports whether a position is behind the start of a program.

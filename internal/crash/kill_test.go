@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,7 +24,12 @@ const asChild = "HOLDFAST_TEST_PROVE_CHILD"
 func TestMain(m *testing.M) {
 	syscallfault.Launch()
 	if os.Getenv(asChild) != "" {
-		if err := Child(os.Args[1:], []*Workload{plain}); err != nil {
+		all := []*Workload{plain, panics}
+		work := func() error { return Child(os.Args[1:], all) }
+		if slices.Equal(os.Args[1:], []string{Apart}) {
+			work = func() error { return JudgeApart(context.Background(), Options{Workloads: all}, os.Stdin, os.Stdout) }
+		}
+		if err := work(); err != nil {
 			fmt.Println(err)
 			os.Exit(1)
 		}
@@ -57,6 +63,66 @@ func TestChildThatFailsIsNoVerdict(t *testing.T) {
 	if _, err := Prove(ctx, o); err == nil {
 		t.Error("it went on after its context had ended")
 	}
+}
+
+// panics is a workload that panics in a goroutine which it does not wait for.
+var panics = &Workload{Name: "panics", Targets: plain.Targets, Loss: plain.Loss, Run: func(*Run) error {
+	go func() { panic("planted") }()
+	select {}
+}}
+
+// TestWorkloadThatPanicsIsBroken has it end the processes of both levels, and none other's verdict.
+func TestWorkloadThatPanicsIsBroken(t *testing.T) {
+	t.Parallel()
+	heard := 0
+	o := Options{Policies: []holdfast.Policy{holdfast.Unbuffered()}, Workloads: []*Workload{panics, plain}, Levels: []Level{Memory, Kill}, States: 100,
+		Dir: t.TempDir(), Child: child, Apart: true, Each: func(*Verdict) { heard++ }}
+	verdicts, err := Prove(t.Context(), o)
+	if err != nil || len(verdicts) != 4 || heard != 4 {
+		t.Fatalf("%d verdicts, %d heard: %v", len(verdicts), heard, err)
+	}
+	for _, v := range verdicts {
+		switch {
+		case v.Workload == "panics":
+			if v.Verdict != Broken || !strings.Contains(v.Failure.Words, "panic: planted") {
+				t.Errorf("%s: %v, %+v", v.Level, v.Verdict, v.Failure)
+			}
+		case v.Verdict == Broken:
+			t.Errorf("%s of %s: %s", v.Level, v.Workload, v.Failure.Words)
+		}
+	}
+}
+
+// TestJudgedApartIsJudgedAlike compares the verdicts of a process of its own with those of this one.
+func TestJudgedApartIsJudgedAlike(t *testing.T) {
+	t.Parallel()
+	o := Options{Policies: []holdfast.Policy{holdfast.Unbuffered(), holdfast.Durable()}, Workloads: []*Workload{plain}, Levels: []Level{Memory}, States: 100, Seed: 7, Child: child}
+	here, err := Prove(t.Context(), o)
+	o.Apart = true
+	apart, apartErr := Prove(t.Context(), o)
+	if err != nil || apartErr != nil || len(here) != 2 || len(apart) != 2 {
+		t.Fatalf("%d and %d verdicts: %v, %v", len(here), len(apart), err, apartErr)
+	}
+	for i, v := range here {
+		if a := apart[i]; a.Workload != v.Workload || a.Policy != v.Policy || a.Verdict != v.Verdict || a.Tally.States == 0 || a.Allowed != v.Allowed || (a.Failure == nil) != (v.Failure == nil) {
+			t.Errorf("%+v, and apart %+v", v, a)
+		}
+	}
+}
+
+func TestPanicIsTold(t *testing.T) {
+	check := func(said string, want bool) {
+		t.Helper()
+		if v := Panicked(said); (v != nil) != want {
+			t.Errorf("%q: %v", said, v)
+		}
+	}
+	check("", false)
+	check("holdfast: open log: no space left on device", false)
+	check("panic: runtime error: slice bounds out of range\n\ngoroutine 7 [running]:", true)
+	check("fatal error: all goroutines are asleep - deadlock!", true)
+	check("runtime: failed to create new OS thread (have 9 already; errno=11)\nfatal error: newosproc", false)
+	check("fatal error: runtime: out of memory", false)
 }
 
 // TestProgramsOfThePage runs the examples of docs/prove.md: one loses what it acknowledged, the

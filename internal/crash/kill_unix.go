@@ -59,6 +59,10 @@ func (v *Verdict) chain(ctx context.Context, w *Workload, o Options, r *rand.Ran
 			cmds = append(cmds, o.Child(ctx, w.Name, v.Policy.String(), dir, strconv.FormatUint(r.Uint64(), 10), strconv.Itoa(number), strconv.Itoa(process)))
 		}
 		notes, killed, err := runAndKill(cmds, kill, time.Duration(r.Int64N(int64(12*time.Millisecond))))
+		if broken := (*Violation)(nil); errors.As(err, &broken) {
+			v.Failure = &Failure{Violation: broken, State: State{Crash: Process}, Words: broken.Words, Kill: number + 1}
+			return nil
+		}
 		if err != nil {
 			return err
 		}
@@ -120,6 +124,9 @@ func runAndKill(cmds []*exec.Cmd, kill bool, after time.Duration) (notes []Note,
 			if err != nil && cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL { // without the hint to who calls a child by hand
 				why, _, _ := strings.Cut(said[i].String(), "\nhint: ")
 				err = fmt.Errorf("the child failed: %w: %s", err, strings.TrimPrefix(why, "holdfast: "))
+				if broken := Panicked(said[i].String()); broken != nil {
+					err = broken
+				}
 			}
 			ended <- end{cmd, err}
 		}()

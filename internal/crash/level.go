@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -67,8 +68,11 @@ type Options struct {
 	// InFakeTime, if there is one, calls a function in a bubble of fake time, and returns when all that it has started is over. An
 	// error says that it waits for ever. With it level memory judges periods by an exact clock.
 	InFakeTime func(func()) error
+	// Apart lets Child judge level memory: see [JudgeApart]. A workload that panics does not end this process then.
+	Apart bool
 	// Each is called with each verdict.
-	Each func(*Verdict)
+	Each    func(*Verdict)
+	working func(cell int, made bool) // called before and behind each cell
 }
 
 // A Command is a command line that ends by itself. Level fault judges its exit code and its words by
@@ -143,7 +147,13 @@ func Prove(ctx context.Context, o Options) ([]*Verdict, error) {
 			verdicts = append(verdicts, found...)
 			continue
 		}
-		found, err := o.judgeCells(ctx, level, end, judged)
+		var found []*Verdict
+		var err error
+		if level == Memory && o.Apart {
+			found, err = o.judgeApart(ctx, end)
+		} else {
+			found, err = o.judgeCells(ctx, level, end, judged)
+		}
 		if verdicts = append(verdicts, found...); err != nil {
 			return verdicts, err
 		}
@@ -209,8 +219,16 @@ func (o Options) judgeCells(ctx context.Context, level Level, end time.Time, jud
 		v := c.Verdict(level, o.Seed+uint64(i))
 		if o.Time > 0 && n >= must+atOnce && time.Now().After(end.Add(grace)) {
 			v.Verdict = NoTime
-		} else if err := v.make(ctx, c, o, long); err != nil {
-			stop(fmt.Errorf("level %s, workload %s under %v: %w", level, v.Workload, c.Policy, err))
+		} else {
+			if o.working != nil {
+				o.working(i, false)
+			}
+			if err := v.make(ctx, c, o, long); err != nil {
+				stop(fmt.Errorf("level %s, workload %s under %v: %w", level, v.Workload, c.Policy, err))
+			}
+			if o.working != nil {
+				o.working(i, true)
+			}
 		}
 		mu.Lock()
 		defer mu.Unlock()
@@ -660,21 +678,22 @@ func (v *Verdict) failingRuns(w *Workload, states int, how Recording, first *Log
 	if !end.IsZero() {
 		most *= 8 // while there is time
 	}
+	uncalled := map[fault.DiskOp]int{}
 	for n := 0; n < most && v.Failure == nil && (n == 0 || !late()); n++ {
-		run, op := how, ops[n%len(ops)]
+		run, op, round := how, ops[n%len(ops)], n/len(ops)
 		run.Records, run.Until, run.Pause, run.Timed = 240, nil, nil, false
 		if w.Scan != nil {
 			run.Records = 120
 		}
 		run.Fake = how.bubble != nil // the pauses before tries cost nothing
 		failing := fault.DiskFault{Op: op, First: 1 + r.IntN(1<<(1+n%8)), Times: 1, Err: syscall.EIO}
-		if n%2 == 1 && first != nil {
+		if (round+n%len(ops))%2 == 1 && first != nil { // each of them, in every second round
 			run.Records, run.number, run.first, run.at = 60, 1, first, first.busy(r)
 			if failing.First = 1; r.IntN(2) == 0 { // the first calls of a second life mend what the first has left
 				failing.First += r.IntN(8)
 			}
 		}
-		full := n%(2*len(ops)) == len(ops)+1
+		full := op == fault.DiskWrite && round%2 == 1
 		if full {
 			failing.Times, failing.Err = 0, syscall.ENOSPC
 		}
@@ -683,11 +702,15 @@ func (v *Verdict) failingRuns(w *Workload, states int, how Recording, first *Log
 			x.only = Power
 		}
 		var hit sync.Once
+		var called atomic.Bool
 		run.Disk = func(d *Recorder) {
 			d.short = false // a part before the failure is returned, and others may write behind it
 			d.Faults.Add(failing)
 			mended := d.mending(failing)
 			d.Faults.Watch(func(c fault.DiskCall) {
+				if c.Op == op {
+					called.Store(true)
+				}
 				if errors.Is(c.Err, failing.Err) {
 					hit.Do(func() { x.from = d.log.Len() })
 					if full { // for a while: then what memory holds must get there by itself
@@ -699,6 +722,11 @@ func (v *Verdict) failingRuns(w *Workload, states int, how Recording, first *Log
 		l, err := w.record(v.Policy, v.Seed+uint64(n), run)
 		if l == nil {
 			return err
+		}
+		if !called.Load() {
+			if uncalled[op]++; uncalled[op] == 2 && len(ops) > 1 { // the workload has other calls
+				ops = slices.DeleteFunc(slices.Clone(ops), func(other fault.DiskOp) bool { return other == op })
+			}
 		}
 		if x.from == 0 { // no call was that far
 			continue
@@ -874,12 +902,13 @@ func (v *Verdict) Explore(w *Workload, e Exploration) error {
 }
 
 // busy returns a position of a log: of some by chance the one at which most is not on the disk. Half of the time these are behind
-// changes of names.
+// changes of names, and half of those behind files that have moved: then a path may have none.
 func (l *Log) busy(r *rand.Rand) (position int) {
 	var some, named []int
 	if r.IntN(2) == 0 {
+		least := 1 + r.IntN(2)
 		for at := l.Start; at <= len(l.Entries); at++ {
-			if l.renamed(at) {
+			if e := l.change(at); e != nil && len(e.Edits) >= least {
 				named = append(named, at)
 			}
 		}

@@ -324,7 +324,10 @@ func (r *room) until(c *cell, cmd *exec.Cmd, d *disk, long time.Duration, count 
 		select {
 		case err := <-ended:
 			if err != nil {
-				err = fmt.Errorf("the program: %w: %s", err, strings.TrimSpace(said.String()))
+				broken := crash.Panicked(said.String())
+				if err = fmt.Errorf("the program: %w: %s", err, strings.TrimSpace(said.String())); broken != nil && r.order.Program == nil {
+					return broken
+				}
 			}
 			return err
 		case err := <-d.ended:

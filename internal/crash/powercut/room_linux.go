@@ -202,7 +202,11 @@ func (r *room) cannot(c *cell, err error) *answer {
 		return &answer{Err: fmt.Sprintf("%s: %v", c.kind.Name, err)}
 	}
 	v := c.verdict()
-	v.Unknown = err.Error()
+	if broken := (*crash.Violation)(nil); errors.As(err, &broken) && v.Control == "" { // see until
+		v.Failure = &crash.Failure{Violation: broken, State: crash.State{Crash: crash.Process}, Words: broken.Words}
+	} else {
+		v.Unknown = err.Error()
+	}
 	return &answer{Verdict: v}
 }
 

@@ -309,7 +309,7 @@ type tail struct{ b []byte }
 
 func (t *tail) Write(p []byte) (int, error) {
 	t.b = append(t.b, p...)
-	t.b = t.b[max(0, len(t.b)-2000):]
+	t.b = t.b[max(0, len(t.b)-8000):]
 	return len(p), nil
 }
 
