@@ -150,7 +150,7 @@ func (m *machine) measure(ctx context.Context, k command.Kind, f *command.Flags,
 // arms that differ by what they wait for do not lose the same by that.
 func judge(list []claim, here machine, others float64, stdout io.Writer) error {
 	fmt.Fprintf(stdout, "%s; other programs had %.0f %% of the CPUs meanwhile.\n\n| claim | at least | here | |\n|---|--:|--:|---|\n", command.Machine(), others*100)
-	refuted := 0
+	refuted, held, open := 0, 0, 0
 	for _, c := range list {
 		found := c.in(here)
 		for _, f := range found {
@@ -164,6 +164,9 @@ func judge(list []claim, here machine, others float64, stdout io.Writer) error {
 				refuted++
 			case c.supports(f):
 				word = "holds"
+				held++
+			default:
+				open++
 			}
 			fmt.Fprintf(stdout, "| %s: `%s/%s` | %.2f | %v | %s |\n", c.says, f.group, c.arm, c.least, f.ratio, word)
 		}
@@ -171,8 +174,10 @@ func judge(list []claim, here machine, others float64, stdout io.Writer) error {
 			fmt.Fprintf(stdout, "| %s | %.2f | %d of %d groups not measured in time | |\n", c.says, c.least, len(c.groups)-len(found), len(c.groups))
 		}
 	}
-	fmt.Fprint(stdout, "\nRatios of time to ours with 95 % intervals. *Refuted*: the whole interval is below the claim, by more than the same code twice differs by.\n")
+	fmt.Fprintf(stdout, "\nRatios of time to ours with 95 %% intervals. *Refuted*: the whole interval is below the claim, by more than the same code twice differs by.\n\n%d hold, %d are below, %d are not proven.\n", held, refuted, open)
 	switch {
+	case refuted+held == 0:
+		return fmt.Errorf("nothing is proven here, beside other programs that had %.0f %% of the CPUs: repeat it while they rest", others*100)
 	case refuted > 0 && others > calm:
 		return fmt.Errorf("%d claims are below here, beside other programs that had %.0f %% of the CPUs: repeat it while they rest", refuted, others*100)
 	case refuted > 0:

@@ -209,8 +209,12 @@ func TestCheckFailsWhereAClaimIsRefuted(t *testing.T) {
 		}
 	}
 	run(1.9, "holds", false)
+	run(1.9, "1 hold, 0 are below, 0 are not proven.", false)
 	run(2.5, "not proven", false)
 	run(3.1, "**refuted**", true)
+	if err := judge([]claim{{"It is ahead", "k", []string{"g/n=8"}, "peer *", 2.5, false}}, machineOf(t, "m", said), 0, io.Discard); command.ExitCode(err) != command.ExitUnmeasured {
+		t.Errorf("where nothing is proven: %v", err)
+	}
 	others = 0.9 // a claim is not refuted by the load of others, and the exit code says that nothing is known
 	run(1.9, "holds", false)
 	run(3.1, "below, beside load", false)
