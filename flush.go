@@ -322,26 +322,31 @@ func (w *Writer) writeAloneLocked(p []byte) (n int, end int64, err error) {
 	return n, w.fill.base, err
 }
 
-// aloneLocked reports whether writeThrough may write: to an os.File, when no other call is at work, no byte waits in memory,
+// aloneLocked reports whether writeThrough may write: to a steady file, when no other call is at work, no byte waits in memory,
 // and there is nothing to report.
 func (w *Writer) aloneLocked() bool {
 	f, r := &w.flush, &w.reports
-	return w.target.osFile != nil && !w.isClosing && !f.turn.taken && !f.exclusive && !f.flushing && !f.stuck && f.heldUp == 0 && w.fill.pos == 0 &&
+	return w.target.steady && !w.isClosing && !f.turn.taken && !f.exclusive && !f.flushing && !f.stuck && f.heldUp == 0 && w.fill.pos == 0 &&
 		r.unreported == nil && r.final == nil && !w.dirtyLocked()
 }
 
 // writeThrough is bypassLocked for a call that is alone: a Write without a buffer is to cost what write(2) costs. So it
-// defers nothing, because an os.File does not panic. What the kernel refuses is tried again by writeFileLocked, which says
-// why. It is called with the lock and returns without it.
+// defers nothing, because a steady file does not panic. What the kernel refuses of an os.File is tried again by
+// writeFileLocked, which says why. It is called with the lock and returns without it.
 func (w *Writer) writeThrough(p []byte) (n int, end int64, err error) {
 	f := &w.flush
 	f.turn.taken, f.exclusive, f.flushing = true, true, true // and fill.limit is 0, because no byte waits
 	start := w.startTimeLocked(len(p))
 	w.mu.Unlock()
-	n = w.target.writeOnce(p)
+	calls := 1
+	if w.target.osFile != nil {
+		n = w.target.writeOnce(p)
+	} else {
+		n, calls, err = w.target.write(p) // a log tries again itself, or not: another process may have written behind a part
+	}
 	w.mu.Lock()
-	w.wroteLocked(start, 1, n == len(p))
-	if n < len(p) {
+	w.wroteLocked(start, calls, n == len(p))
+	if n < len(p) && err == nil {
 		var rest int
 		rest, err = w.writeFileLocked(p[n:])
 		n += rest

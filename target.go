@@ -32,6 +32,7 @@ type target struct {
 	linked bool         // the file had a name in newTarget
 	entry  dirent.Entry // must be durable for the file to be found after a crash
 	ender  records.Ender
+	steady bool // no call of the file panics: it is an *os.File, or of package rotate
 	// datasync: fdatasync is used. It is cleared when the system reports that it has none.
 	datasync bool
 }
@@ -44,13 +45,13 @@ func newTarget(f File, p Policy, name dirent.Entry) (target, error) {
 	}
 	osFile, ok := f.(*os.File)
 	if !ok {
-		t.ender, _ = f.(records.Ender)
+		t.ender, t.steady = f.(records.Ender)
 		if placed, ok := f.(deadline.Placed); ok {
 			t.device = placed.FileSystemDevice()
 		}
 		return t, nil
 	}
-	t.osFile, t.datasync, t.linked, t.device = osFile, true, name.Named, name.Device
+	t.osFile, t.steady, t.datasync, t.linked, t.device = osFile, true, true, name.Named, name.Device
 	if t.linked {
 		t.fd, t.own = sys.NewDescriptor(osFile)
 		return t, nil

@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/dev/peers/files"
 	"github.com/holdfast-go/holdfast/cmd/dev/peers/fsync"
 	"github.com/holdfast-go/holdfast/cmd/dev/peers/internal/command"
+	"github.com/holdfast-go/holdfast/cmd/dev/peers/lines"
 	"github.com/holdfast-go/holdfast/cmd/dev/peers/read"
 	"github.com/holdfast-go/holdfast/cmd/dev/peers/recorded"
 	"github.com/holdfast-go/holdfast/cmd/dev/peers/records"
@@ -23,7 +24,7 @@ import (
 )
 
 // kinds are all that is compared.
-var kinds = []command.Kind{records.Append, records.Durable, records.Latency, records.Idle, records.Log, files.Kind, read.Kind, copies.Kind, fsync.Kind, rotate.Kind, crash.Kind,
+var kinds = []command.Kind{records.Append, records.Durable, records.Latency, records.Idle, records.Log, files.Kind, read.Kind, lines.Kind, copies.Kind, fsync.Kind, rotate.Kind, crash.Kind,
 	slopes.Kind, recorded.Kind(records.Append, records.Durable, records.Log)}
 
 func main() {

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/dev/peers/internal/command"
@@ -221,18 +220,4 @@ func run(ctx context.Context, name string, args ...string) error {
 		return fmt.Errorf("%s: %w: %s", name, err, bytes.TrimSpace(out))
 	}
 	return nil
-}
-
-// versions returns the versions of the compared programs.
-func versions(ctx context.Context) (list []string) {
-	for _, name := range []string{"cp", "rsync", "dd", "cat"} {
-		out, err := exec.CommandContext(ctx, name, "--version").Output()
-		if err != nil {
-			list = append(list, name+" is not installed")
-			continue
-		}
-		line, _, _ := strings.Cut(string(out), "\n")
-		list = append(list, strings.Join(strings.Fields(line), " "))
-	}
-	return list
 }

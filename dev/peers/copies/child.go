@@ -1,15 +1,11 @@
 package copies
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"runtime"
-	"strings"
 	"time"
 
 	"github.com/holdfast-go/holdfast/cmd/dev/peers/internal/command"
@@ -43,17 +39,4 @@ func (t trialOrder) carryOut(io.Writer) (any, error) {
 		return command.Broken(err), nil
 	}
 	return command.Sample{Elapsed: time.Since(begun), CPU: command.CPUTime() - cpu, Units: t.Files}, nil
-}
-
-// build builds our command from the module that this program is of, which the go command knows.
-func build(ctx context.Context, dir string) error {
-	module, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/holdfast-go/holdfast").Output()
-	if err != nil {
-		return fmt.Errorf("the go command does not find holdfast; run it in the directory peers (%w): %w", errors.ErrUnsupported, err)
-	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-C", strings.TrimSpace(string(module)), "-trimpath", "-o", dir+string(os.PathSeparator), "./cmd/holdfast")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("go build: %w: %s", err, bytes.TrimSpace(out))
-	}
-	return nil
 }

@@ -95,12 +95,12 @@ func measure(ctx context.Context, f *command.Flags, on command.Place, bin string
 		return nil
 	}
 	fmt.Fprintf(f.Talk, "copy: %d arms, %d rounds, on %v; seed %d\n", command.Count(all), f.Count, on, f.Seed)
-	s := &site{quick: f.Quick, on: on, bin: bin, built: build(ctx, bin), all: all}
+	s := &site{quick: f.Quick, on: on, bin: bin, built: command.Build(ctx, bin), all: all}
 	t := command.Trials[raced, how]{
 		Groups: all, Open: s.open, Close: s.done, Ready: s.ready, Try: s.try,
 		Excused: []error{errFilled}, // the table shows which arm filled holes
 	}
-	return command.Measure(ctx, f, t, stdout, on.String(), versions(ctx))
+	return command.Measure(ctx, f, t, stdout, on.String(), command.Programs(ctx, "cp", "rsync", "dd", "cat"))
 }
 
 // A site is where the copies of a round are made.

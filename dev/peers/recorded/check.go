@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/holdfast-go/holdfast/cmd/dev/peers/internal/command"
+	activity "github.com/holdfast-go/holdfast/cmd/internal/measure/machine"
 )
 
 // longest is how long a check takes.
@@ -26,7 +28,7 @@ func Kind(kinds ...command.Kind) command.Kind {
 			if err := f.Read(args, stderr); err != nil {
 				return err
 			}
-			return check(ctx, f, claims(tables()), kinds, stdout, stderr)
+			return check(ctx, f, claims(tables()), kinds, watchOthers(), stdout, stderr)
 		},
 	}
 }
@@ -38,7 +40,8 @@ func claims(all []table) (list []claim) {
 	return list
 }
 
-func check(ctx context.Context, f *command.Flags, list []claim, kinds []command.Kind, stdout, stderr io.Writer) error {
+// check runs what the claims need. Others returns which share of the CPUs other programs have had.
+func check(ctx context.Context, f *command.Flags, list []claim, kinds []command.Kind, others func() float64, stdout, stderr io.Writer) error {
 	list = slices.DeleteFunc(slices.Clone(list), func(c claim) bool {
 		return !f.Pick.MatchString(c.says + " " + strings.Join(c.groups, " ") + " " + c.arm)
 	})
@@ -49,11 +52,11 @@ func check(ctx context.Context, f *command.Flags, list []claim, kinds []command.
 	if err != nil {
 		return err
 	}
-	here := machine{"this machine", map[string]group{}}
+	here := machine{name: "this machine", groups: map[string]group{}}
 	deadline := time.Now().Add(longest)
 	// Few groups get rounds enough for an interval. The others follow while there is time.
-	worst, others := apart(list, recorded)
-	for _, part := range [][]claim{worst, others} {
+	worst, rest := apart(list, recorded)
+	for _, part := range [][]claim{worst, rest} {
 		var ran []command.Kind
 		for _, k := range kinds {
 			if pattern(part, k.Name) != "" {
@@ -67,7 +70,31 @@ func check(ctx context.Context, f *command.Flags, list []claim, kinds []command.
 			}
 		}
 	}
-	return judge(list, here, stdout)
+	return judge(list, here, others(), stdout)
+}
+
+// calm is the share of the CPUs that other programs may have where a claim is refuted. A kernel that writes back takes a few percent.
+const calm = 0.15
+
+// watchOthers returns a function that returns which share of the CPUs others have had since then, or 0 where that is not known.
+func watchOthers() func() float64 {
+	all := activity.Observe(".")
+	used := func() (time.Duration, bool) {
+		a := all.Read()
+		if a.CPUBusy == nil || a.CPUSteal == nil {
+			return 0, false
+		}
+		return *a.CPUBusy + *a.CPUSteal - command.CPUTime(), true
+	}
+	begun := time.Now()
+	before, known := used()
+	return func() float64 {
+		after, still := used()
+		if !known || !still {
+			return 0
+		}
+		return max(0, (after-before).Seconds()/time.Since(begun).Seconds()/float64(runtime.NumCPU()))
+	}
 }
 
 // measured has the recorded runs, from this module's directory.
@@ -119,20 +146,27 @@ func (m *machine) measure(ctx context.Context, k command.Kind, f *command.Flags,
 	return m.read(&printed)
 }
 
-// judge prints what came of each claim, and fails where one is refuted.
-func judge(list []claim, here machine, stdout io.Writer) error {
-	fmt.Fprint(stdout, "| claim | at least | here | |\n|---|--:|--:|---|\n")
-	refuted := 0
+// judge prints what came of each claim, and fails where one is refuted. Where others had a share of the CPUs nothing is: two
+// arms that differ by what they wait for do not lose the same by that.
+func judge(list []claim, here machine, others float64, stdout io.Writer) error {
+	fmt.Fprintf(stdout, "%s; other programs had %.0f %% of the CPUs meanwhile.\n\n| claim | at least | here | |\n|---|--:|--:|---|\n", command.Machine(), others*100)
+	refuted, held, open := 0, 0, 0
 	for _, c := range list {
 		found := c.in(here)
 		for _, f := range found {
 			word := "not proven"
 			switch {
+			case c.refutes(f) && others > calm:
+				word = "below, beside load"
+				refuted++
 			case c.refutes(f):
 				word = "**refuted**"
 				refuted++
 			case c.supports(f):
 				word = "holds"
+				held++
+			default:
+				open++
 			}
 			fmt.Fprintf(stdout, "| %s: `%s/%s` | %.2f | %v | %s |\n", c.says, f.group, c.arm, c.least, f.ratio, word)
 		}
@@ -140,8 +174,13 @@ func judge(list []claim, here machine, stdout io.Writer) error {
 			fmt.Fprintf(stdout, "| %s | %.2f | %d of %d groups not measured in time | |\n", c.says, c.least, len(c.groups)-len(found), len(c.groups))
 		}
 	}
-	fmt.Fprint(stdout, "\nRatios of time to ours with 95 % intervals. *Refuted*: the whole interval is below the claim, by more than the same code twice differs by.\n")
-	if refuted > 0 {
+	fmt.Fprintf(stdout, "\nRatios of time to ours with 95 %% intervals. *Refuted*: the whole interval is below the claim, by more than the same code twice differs by.\n\n%d hold, %d are below, %d are not proven.\n", held, refuted, open)
+	switch {
+	case refuted+held == 0:
+		return fmt.Errorf("nothing is proven here, beside other programs that had %.0f %% of the CPUs: repeat it while they rest", others*100)
+	case refuted > 0 && others > calm:
+		return fmt.Errorf("%d claims are below here, beside other programs that had %.0f %% of the CPUs: repeat it while they rest", refuted, others*100)
+	case refuted > 0:
 		return fmt.Errorf("%d claims are refuted here: correct the page, or mend what is slower (%w)", refuted, command.ErrFailed)
 	}
 	return nil

@@ -21,6 +21,7 @@ import (
 type machine struct {
 	name   string
 	groups map[string]group
+	grown  []growth
 }
 
 // A group has the results of its arms by their names.
@@ -75,7 +76,7 @@ func readAll(dir string) (all []machine, err error) {
 	for _, name := range names {
 		of := filepath.Base(filepath.Dir(name))
 		if n := len(all); n == 0 || all[n-1].name != of {
-			all = append(all, machine{of, map[string]group{}})
+			all = append(all, machine{name: of, groups: map[string]group{}})
 		}
 		f, err := os.Open(name)
 		if err != nil {
@@ -104,9 +105,19 @@ func (m *machine) read(from io.Reader) error {
 	for i, line := range strings.Split(string(text), "\n") {
 		name, _, isGroup := strings.Cut(strings.TrimPrefix(line, "## "), ": ")
 		cells := strings.Split(strings.Trim(line, "| "), " | ")
-		switch made := onFileSystem.FindStringSubmatch(line); {
+		made, slope := onFileSystem.FindStringSubmatch(line), slopeOf.FindStringSubmatch(line)
+		switch {
 		case made != nil:
 			on = made[1] + "/"
+		case slope != nil:
+			of, err := strconv.ParseFloat(slope[2], 64)
+			if err != nil {
+				return fmt.Errorf("line %d: %w", i+1, err)
+			}
+			g, m.grown = nil, append(m.grown, growth{work: slope[1], slope: of})
+		case g == nil && len(m.grown) > 0 && len(cells) > 1 && isAmount(cells[0]):
+			last := &m.grown[len(m.grown)-1]
+			last.amounts = append(last.amounts, append(cells, "", "")[:4])
 		case strings.HasPrefix(line, "## ") && isGroup:
 			name = on + name
 			if m.groups[name] != nil {

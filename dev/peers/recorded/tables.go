@@ -3,6 +3,8 @@ package recorded
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/holdfast-go/holdfast/cmd/dev/peers/internal/command"
@@ -82,6 +84,27 @@ func cpuRatioOf(head, of, arm string) column {
 	return ratios(head, of, arm, true, func(a, b ratio) bool { return a.of < b.of })
 }
 
+// a rateOf column has the median of what the machines' column of that name says, a number of which more is better, and the lowest.
+func rateOf(head, of, arm, name string) column {
+	return column{head, of, func(all []group) string {
+		var values []float64
+		for _, g := range all {
+			if _, r, ok := g.find(arm); ok {
+				if x, err := strconv.ParseFloat(r.more[name], 64); err == nil {
+					values = append(values, x)
+				}
+			}
+		}
+		switch len(values) {
+		case 0:
+			return "–"
+		case 1:
+			return fmt.Sprintf("%.0f", values[0])
+		}
+		return fmt.Sprintf("%.0f; %.0f", median(values), slices.Min(values))
+	}}
+}
+
 // a noiseOf column is of the same code twice: the worst is the farthest from 1.
 func noiseOf(head, of, arm string) column {
 	return ratios(head, of, arm, false, func(a, b ratio) bool { return math.Abs(math.Log(a.of)) > math.Abs(math.Log(b.of)) })
@@ -125,7 +148,7 @@ func (t table) markdown(all []machine) string {
 	}
 	for i, c := range t.claims {
 		if i == 0 {
-			text.WriteString("\nClaimed, unless a whole interval lies below (`go run -C dev/peers . check`):\n\n")
+			text.WriteString("\nClaimed, of the worst machine (`go run -C dev/peers . check`):\n\n")
 		}
 		fmt.Fprintf(&text, "- %s. The worst recorded: %s.\n", c.says, c.worst(all))
 	}

@@ -14,3 +14,9 @@ func sleep(d time.Duration) error {
 	time.Sleep(d)
 	return nil
 }
+
+// look makes the call that there is here.
+func look(f *os.File) error {
+	_, err := f.Stat()
+	return err
+}

@@ -46,6 +46,9 @@ func durables() (all []*group) {
 				if n == 1 {
 					arms = append(arms, syncLimits(w)...)
 				}
+				if sync == drive {
+					arms = append(arms, &arm{Name: "holdfast, its calls", Note: "the same, and behind each sync the two calls that a Writer makes on a disk: statx(2) and fremovexattr(2)", Do: how{open: openHoldfastLooking}})
+				}
 				g := newGroup(fmt.Sprintf("sync=%s/size=%v/goroutines=%d", disk, holdfast.Size(size), n), fmt.Sprintf("records of %v, each waited for until it is on stable storage%s", holdfast.Size(size), title), w, arms)
 				g.Notes = []string{durableClock}
 				all = append(all, g)
@@ -126,6 +129,11 @@ type sleepy struct {
 }
 
 func (f sleepy) Sync() error { return sleep(f.sync) }
+
+// A looking file makes the calls behind each sync that a Writer makes behind a sync of a file on a disk.
+type looking struct{ sleepy }
+
+func (f looking) Sync() error { return errors.Join(f.sleepy.Sync(), look(f.File)) }
 
 // synced makes each Write durable before it returns.
 type synced struct{ holdfast.File }

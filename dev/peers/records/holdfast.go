@@ -2,6 +2,7 @@ package records
 
 import (
 	"context"
+	"errors"
 	"io"
 
 	"github.com/holdfast-go/holdfast"
@@ -23,6 +24,18 @@ func openHoldfast(dir string, w work) (*sink, error) {
 	to, err := openWriter(dir, w)
 	if err != nil {
 		return nil, err
+	}
+	return &sink{writer: shared(to), close: to.Close}, nil
+}
+
+func openHoldfastLooking(dir string, w work) (*sink, error) {
+	f, err := create(dir)
+	if err != nil {
+		return nil, err
+	}
+	to, err := holdfast.New(looking{sleepy{f, w.sync}}, w.parsed())
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
 	}
 	return &sink{writer: shared(to), close: to.Close}, nil
 }

@@ -39,7 +39,7 @@ func TestEveryArmWritesWhatItIsGiven(t *testing.T) {
 		"append/size=40B/goroutines=2", "append/size=1MiB/goroutines=8", "unbuffered/size=200B/goroutines=8", "format=1µs/goroutines=2",
 		"procs/goroutines=8", "large/size=32KiB/buffer=4KiB", "close/sync=close/size=64KiB/buffer=1MiB", "lives/buffer=4KiB",
 		"sync=disk/size=128B/goroutines=1", "sync=60µs/size=4KiB/goroutines=8", "window/goroutines=8", "rate=200000/sync=1s",
-		"log/goroutines=1", "log/goroutines=8", "log4k/goroutines=8", "logsync/sync=60µs/size=4KiB/goroutines=8", "logread/follow/size=128", "logread/order/size=128", "rotate/goroutines=8",
+		"log/goroutines=1", "log/goroutines=8", "log4k/goroutines=8", "logsync/sync=60µs/size=4KiB/goroutines=8", "logread/follow/size=128", "logread/order/size=128", "rotate/goroutines=8", "slog/goroutines=8", "sync=15µs/size=128B/goroutines=1",
 	} {
 		g, _ := command.Find(allGroups(), name, "holdfast")
 		for _, a := range g.Arms {

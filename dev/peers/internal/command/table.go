@@ -184,20 +184,25 @@ func Percent(x float64) string {
 	return fmt.Sprintf("%.1f %%", x*100)
 }
 
-// conditions describes the measurement: rounds done and asked for, the place, the versions.
-func (r Rounds) conditions(complete int, place string, versions []string) string {
-	missing := ""
-	if complete < r.Count {
-		missing = fmt.Sprintf(", interrupted before %d more", r.Count-complete)
-	}
+// Machine describes this machine, and how busy it is.
+func Machine() string {
 	load := "unknown"
 	if text, err := os.ReadFile("/proc/loadavg"); err == nil {
 		load, _, _ = strings.Cut(string(text), " ")
 	}
 	facts := machine.Read(".")
 	of := func(name string) string { return machine.Get(facts, name).Value }
-	return fmt.Sprintf("%s, %s CPUs, %s, %s.\n", of("CPU model"), of("CPUs"), of("kernel"), time.Now().Format(time.DateOnly)) + fmt.Sprintf("%d rounds in random order (`-seed %d`)%s, on %s; %s/%s, %s, GOMAXPROCS %d, load %s.\nVersions: %s; holdfast is the one of this directory.",
-		complete, r.Seed, missing, place, runtime.GOOS, runtime.GOARCH, runtime.Version(), runtime.GOMAXPROCS(0), load, strings.Join(versions, ", "))
+	return fmt.Sprintf("%s, %s CPUs, %s, %s; load %s", of("CPU model"), of("CPUs"), of("kernel"), time.Now().Format(time.DateOnly), load)
+}
+
+// conditions describes the measurement: rounds done and asked for, the place, the versions.
+func (r Rounds) conditions(complete int, place string, versions []string) string {
+	missing := ""
+	if complete < r.Count {
+		missing = fmt.Sprintf(", interrupted before %d more", r.Count-complete)
+	}
+	return fmt.Sprintf("%s.\n%d rounds in random order (`-seed %d`)%s, on %s; %s/%s, %s, GOMAXPROCS %d.\nVersions: %s; holdfast is the one of this directory.",
+		Machine(), complete, r.Seed, missing, place, runtime.GOOS, runtime.GOARCH, runtime.Version(), runtime.GOMAXPROCS(0), strings.Join(versions, ", "))
 }
 
 // Versions names the modules among these that this program is built with.
