@@ -155,12 +155,17 @@ func sumsHold(t *testing.T, r *release) {
 	t.Helper()
 	listed := string(read(t, r, "SHA256SUMS"))
 	var statement struct {
-		Subject   []subject
-		Predicate struct {
+		Type          string `json:"_type"`
+		PredicateType string
+		Subject       []subject
+		Predicate     struct {
 			BuildDefinition struct {
-				ExternalParameters struct{ Commit string }
-				InternalParameters struct{ Signed *bool }
+				BuildType            string
+				ExternalParameters   struct{ Commit string }
+				InternalParameters   struct{ Signed *bool }
+				ResolvedDependencies []subject
 			}
+			RunDetails struct{ Builder struct{ ID string } }
 		}
 	}
 	if err := json.Unmarshal(read(t, r, "holdfast-"+r.version+".provenance.json"), &statement); err != nil {
@@ -168,6 +173,15 @@ func sumsHold(t *testing.T, r *release) {
 	}
 	if d := statement.Predicate.BuildDefinition; d.ExternalParameters.Commit != r.commit || d.InternalParameters.Signed == nil || *d.InternalParameters.Signed {
 		t.Errorf("the provenance names the commit %s of %s, and does not say that nobody signed it", d.ExternalParameters.Commit, r.commit)
+	}
+	// The form is that of in-toto.io/Statement/v1 and slsa.dev/provenance/v1: these fields, and types that are URIs.
+	p := statement.Predicate
+	if statement.Type != "https://in-toto.io/Statement/v1" || statement.PredicateType != "https://slsa.dev/provenance/v1" ||
+		!strings.HasPrefix(p.BuildDefinition.BuildType, home) || !strings.HasPrefix(p.RunDetails.Builder.ID, home) {
+		t.Errorf("the provenance has another form: %+v", statement)
+	}
+	if d := p.BuildDefinition.ResolvedDependencies; len(d) != 1 || d[0].URI != "git+"+home || d[0].Digest["gitCommit"] != r.commit {
+		t.Errorf("the provenance resolves %+v", d)
 	}
 	subjects := map[string]string{}
 	for _, s := range statement.Subject {
