@@ -160,9 +160,12 @@ func sumsHold(t *testing.T, r *release) {
 		Subject       []subject
 		Predicate     struct {
 			BuildDefinition struct {
-				BuildType            string
-				ExternalParameters   struct{ Commit string }
-				InternalParameters   struct{ Signed *bool }
+				BuildType          string
+				ExternalParameters struct{ Commit string }
+				InternalParameters struct {
+					Signed *bool
+					Repeat string
+				}
 				ResolvedDependencies []subject
 			}
 			RunDetails struct{ Builder struct{ ID string } }
@@ -182,6 +185,9 @@ func sumsHold(t *testing.T, r *release) {
 	}
 	if d := p.BuildDefinition.ResolvedDependencies; len(d) != 1 || d[0].URI != "git+"+home || d[0].Digest["gitCommit"] != r.commit {
 		t.Errorf("the provenance resolves %+v", d)
+	}
+	if repeat, want := p.BuildDefinition.InternalParameters.Repeat, fmt.Sprintf(" -commit %s -platforms %s/%s -packages=false", r.commit, runtime.GOOS, runtime.GOARCH); !strings.HasSuffix(repeat, want) {
+		t.Errorf("the provenance is repeated by %q, want %q", repeat, want)
 	}
 	subjects := map[string]string{}
 	for _, s := range statement.Subject {
@@ -212,9 +218,14 @@ func billIsWhole(t *testing.T, text []byte, binary string) {
 	if got, want := len(*bom.Components), len(info.Deps)+1; got != want || want < 5 {
 		t.Errorf("the bill of materials has %d components, want %d", got, want)
 	}
-	for i, c := range *bom.Components {
-		if c.Licenses == nil || len(*c.Licenses) == 0 || i > 0 && c.Version != info.Deps[i-1].Version {
-			t.Errorf("%s %s has the licences %v", c.Name, c.Version, c.Licenses)
+	purl := regexp.MustCompile(`^pkg:golang/[a-zA-Z0-9._/-]+@v?[0-9][a-z0-9.-]*$`) // "(devel)" is no version that a scanner knows
+	for i, c := range append([]cdx.Component{*bom.Metadata.Component}, *bom.Components...) {
+		want := info.Main // of which the library is too
+		if i > 1 && info.Deps[i-2].Path != module {
+			want = *info.Deps[i-2]
+		}
+		if c.Licenses == nil || len(*c.Licenses) == 0 || !purl.MatchString(c.PackageURL) || i != 1 && c.Version != want.Version || i == 0 && c.Name != want.Path {
+			t.Errorf("%s of %s %s has the licences %v", c.PackageURL, c.Name, c.Version, c.Licenses)
 		}
 	}
 }
