@@ -5,7 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -173,5 +177,57 @@ func TestWhatAUserCannotKeepIsForFewer(t *testing.T) {
 				t.Error("the list is not that of the old file without its group")
 			}
 		})
+	}
+}
+
+// TestAReaderMayHoldUpASharedLog: flock asks for no more than an open file, so who may read the log can lock it. The write waits,
+// and loses nothing.
+func TestAReaderMayHoldUpASharedLog(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "app.log")
+	f, err := Open(path, Options{Shared: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	info, err := reader.Stat()
+	if err == nil {
+		err = unix.Flock(int(reader.Fd()), unix.LOCK_EX)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	// As /proc/locks(5) has them; -> is for one that waits.
+	held := regexp.MustCompile(fmt.Sprintf(`(?m)^\d+: FLOCK .*:%d 0 EOF$`, info.Sys().(*syscall.Stat_t).Ino))
+	waits := regexp.MustCompile(strings.Replace(held.String(), " FLOCK", " -> FLOCK", 1))
+	if locks, err := os.ReadFile("/proc/locks"); err != nil || !held.Match(locks) {
+		t.Skipf("the kernel does not say who waits for a lock: %v\n%s", err, locks)
+	}
+	wrote := make(chan error)
+	go func() {
+		_, err := f.Write([]byte("a line\n"))
+		wrote <- err
+	}()
+	for waiting := false; !waiting; time.Sleep(time.Millisecond) {
+		select {
+		case err := <-wrote:
+			t.Fatalf("the write waited for nobody: %v", err)
+		default:
+		}
+		locks, err := os.ReadFile("/proc/locks")
+		if err != nil {
+			t.Fatal(err)
+		}
+		waiting = waits.Match(locks)
+	}
+	reader.Close()
+	if err := errors.Join(<-wrote, f.Close()); err != nil {
+		t.Error(err)
+	}
+	if text, err := os.ReadFile(path); err != nil || string(text) != "a line\n" {
+		t.Errorf("%q, %v", text, err)
 	}
 }

@@ -7,12 +7,14 @@
 // record is lost by a rotation. After a crash during a rotation or a compression the next Open
 // finishes it.
 //
-// Start with [Open]. The page docs/logs.md says when to use a log, a Writer or package files. It
+// Start with [Open]. The page [docs/logs.md] says when to use a log, a Writer or package files. It
 // has a table for users of lumberjack and timberjack.
 //
 // Backups are in the log's directory. A backup of app.log is app-2006-01-02T15-04-05.000.log, with
 // the time of its rotation in UTC (see [Options.LocalTime] and [Options.TimeFormat]), and .gz at the
 // end when it is compressed.
+//
+// [docs/logs.md]: https://github.com/holdfast-go/holdfast/blob/main/docs/logs.md
 package rotate
 
 import (

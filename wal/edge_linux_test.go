@@ -222,3 +222,22 @@ func TestClosedLogIsUnlockedForAllDescriptors(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestAReaderOfTheDirectoryMayRefuseAnOpen: flock asks for no more than an open file, and a directory that others may list can be
+// opened. Nothing is lost, and Open succeeds when the lock is gone.
+func TestAReaderOfTheDirectoryMayRefuseAnOpen(t *testing.T) {
+	dir := t.TempDir()
+	reader, err := os.Open(dir)
+	if err == nil {
+		err = unix.Flock(int(reader.Fd()), unix.LOCK_EX)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	if _, _, err := Open(dir, small); !errors.Is(err, ErrLocked) {
+		t.Errorf("Open of a directory that another program has locked: %v", err)
+	}
+	reader.Close()
+	mustOpen(t, dir, small)
+}

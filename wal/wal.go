@@ -8,8 +8,10 @@
 //
 // Three things are not promised. Damage in the last batch may be mistaken for a torn end, if the
 // log was not closed after it. The checksums don't stop an attacker who can read the files. A
-// record that is accepted but not yet synced may be lost, if the policy does not wait. docs/wal.md
+// record that is accepted but not yet synced may be lost, if the policy does not wait. [docs/wal.md]
 // has the format and the reasons.
+//
+// [docs/wal.md]: https://github.com/holdfast-go/holdfast/blob/main/docs/wal.md
 package wal
 
 import (

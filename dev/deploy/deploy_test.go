@@ -296,6 +296,31 @@ func TestWorkflowsAreOfOneCommitEach(t *testing.T) {
 	}
 }
 
+// TestWorkflowInstallsWhatCheckNeeds: check installs nothing there, since it is not root.
+func TestWorkflowInstallsWhatCheckNeeds(t *testing.T) {
+	check, err := os.ReadFile("../../check")
+	workflow, err2 := os.ReadFile("../../.github/workflows/check.yml")
+	if err := errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
+	packages := map[string]bool{}
+	for _, list := range regexp.MustCompile(`(?m)\bneeded\+?="([^"]*)"`).FindAllStringSubmatch(string(check), -1) {
+		for need := range strings.FieldsSeq(list[1]) {
+			_, name, _ := strings.Cut(need, ":")
+			packages[name] = true
+		}
+	}
+	list := regexp.MustCompile(`for package in (.*); do`).FindStringSubmatch(string(workflow))
+	if len(packages) < 10 || list == nil {
+		t.Fatalf("check needs %v, and the workflow installs %q", packages, list)
+	}
+	for name := range packages {
+		if !slices.Contains(strings.Fields(list[1]), name) {
+			t.Errorf("check needs the package %s, and the workflow installs %s", name, list[1])
+		}
+	}
+}
+
 // TestAction runs the steps of action.yml as a runner does, with a go and a holdfast that say how they were called.
 func TestAction(t *testing.T) {
 	if _, err := exec.LookPath("bash"); err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	cdx "github.com/CycloneDX/cyclonedx-go"
@@ -40,12 +41,17 @@ func (r *release) bill(f *os.File, p platform, binary string) error {
 		}
 		return c
 	}
-	licences[module] = cdx.Licenses{{License: &cdx.License{ID: "BSD-3-Clause"}}}
-	main := component(cdx.ComponentTypeApplication, module, info.Main.Version)
+	own := cdx.Licenses{{License: &cdx.License{ID: "BSD-3-Clause"}}}
+	licences[module], licences[info.Main.Path] = own, own
+	main := component(cdx.ComponentTypeApplication, info.Main.Path, info.Main.Version)
 	parts := []cdx.Component{component(cdx.ComponentTypeLibrary, "std", strings.TrimPrefix(info.GoVersion, "go"))}
 	refs := []string{parts[0].BOMRef}
 	for _, d := range info.Deps {
-		parts = append(parts, component(cdx.ComponentTypeLibrary, d.Path, d.Version))
+		version := d.Version
+		if version == "(devel)" { // the library, from the workspace: it is of the same commit
+			version = info.Main.Version
+		}
+		parts = append(parts, component(cdx.ComponentTypeLibrary, d.Path, version))
 		refs = append(refs, parts[len(parts)-1].BOMRef)
 	}
 	bom := cdx.NewBOM()
@@ -90,6 +96,13 @@ func (r *release) provenance(chosen []platform) error {
 	for _, p := range chosen {
 		names = append(names, p.system+"/"+p.processor)
 	}
+	repeat := "go -C dev/tools/release run . -commit " + r.commit
+	if !slices.Equal(chosen, platforms) {
+		repeat += " -platforms " + strings.Join(names, ",")
+	}
+	if !r.packages {
+		repeat += " -packages=false"
+	}
 	statement := map[string]any{
 		"_type": "https://in-toto.io/Statement/v1", "subject": made, "predicateType": "https://slsa.dev/provenance/v1",
 		"predicate": map[string]any{
@@ -98,7 +111,7 @@ func (r *release) provenance(chosen []platform) error {
 				"externalParameters": map[string]any{"source": "git+" + home, "commit": r.commit, "platforms": strings.Join(names, ","), "packages": r.packages},
 				"internalParameters": map[string]any{
 					"signed": false, "go": r.toolsGo, "sourceDateEpoch": r.when.Unix(), "goSums": sums,
-					"repeat": fmt.Sprintf("go -C dev/tools/release run . -commit %s", r.commit),
+					"repeat": repeat,
 				},
 				"resolvedDependencies": []subject{{URI: "git+" + home, Digest: digests{"gitCommit": r.commit}}},
 			},

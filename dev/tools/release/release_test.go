@@ -155,12 +155,20 @@ func sumsHold(t *testing.T, r *release) {
 	t.Helper()
 	listed := string(read(t, r, "SHA256SUMS"))
 	var statement struct {
-		Subject   []subject
-		Predicate struct {
+		Type          string `json:"_type"`
+		PredicateType string
+		Subject       []subject
+		Predicate     struct {
 			BuildDefinition struct {
+				BuildType          string
 				ExternalParameters struct{ Commit string }
-				InternalParameters struct{ Signed *bool }
+				InternalParameters struct {
+					Signed *bool
+					Repeat string
+				}
+				ResolvedDependencies []subject
 			}
+			RunDetails struct{ Builder struct{ ID string } }
 		}
 	}
 	if err := json.Unmarshal(read(t, r, "holdfast-"+r.version+".provenance.json"), &statement); err != nil {
@@ -168,6 +176,18 @@ func sumsHold(t *testing.T, r *release) {
 	}
 	if d := statement.Predicate.BuildDefinition; d.ExternalParameters.Commit != r.commit || d.InternalParameters.Signed == nil || *d.InternalParameters.Signed {
 		t.Errorf("the provenance names the commit %s of %s, and does not say that nobody signed it", d.ExternalParameters.Commit, r.commit)
+	}
+	// The form is that of in-toto.io/Statement/v1 and slsa.dev/provenance/v1: these fields, and types that are URIs.
+	p := statement.Predicate
+	if statement.Type != "https://in-toto.io/Statement/v1" || statement.PredicateType != "https://slsa.dev/provenance/v1" ||
+		!strings.HasPrefix(p.BuildDefinition.BuildType, home) || !strings.HasPrefix(p.RunDetails.Builder.ID, home) {
+		t.Errorf("the provenance has another form: %+v", statement)
+	}
+	if d := p.BuildDefinition.ResolvedDependencies; len(d) != 1 || d[0].URI != "git+"+home || d[0].Digest["gitCommit"] != r.commit {
+		t.Errorf("the provenance resolves %+v", d)
+	}
+	if repeat, want := p.BuildDefinition.InternalParameters.Repeat, fmt.Sprintf(" -commit %s -platforms %s/%s -packages=false", r.commit, runtime.GOOS, runtime.GOARCH); !strings.HasSuffix(repeat, want) {
+		t.Errorf("the provenance is repeated by %q, want %q", repeat, want)
 	}
 	subjects := map[string]string{}
 	for _, s := range statement.Subject {
@@ -198,9 +218,14 @@ func billIsWhole(t *testing.T, text []byte, binary string) {
 	if got, want := len(*bom.Components), len(info.Deps)+1; got != want || want < 5 {
 		t.Errorf("the bill of materials has %d components, want %d", got, want)
 	}
-	for i, c := range *bom.Components {
-		if c.Licenses == nil || len(*c.Licenses) == 0 || i > 0 && c.Version != info.Deps[i-1].Version {
-			t.Errorf("%s %s has the licences %v", c.Name, c.Version, c.Licenses)
+	purl := regexp.MustCompile(`^pkg:golang/[a-zA-Z0-9._/-]+@v?[0-9][a-z0-9.-]*$`) // "(devel)" is no version that a scanner knows
+	for i, c := range append([]cdx.Component{*bom.Metadata.Component}, *bom.Components...) {
+		want := info.Main // of which the library is too
+		if i > 1 && info.Deps[i-2].Path != module {
+			want = *info.Deps[i-2]
+		}
+		if c.Licenses == nil || len(*c.Licenses) == 0 || !purl.MatchString(c.PackageURL) || i != 1 && c.Version != want.Version || i == 0 && c.Name != want.Path {
+			t.Errorf("%s of %s %s has the licences %v", c.PackageURL, c.Name, c.Version, c.Licenses)
 		}
 	}
 }
