@@ -18,6 +18,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
@@ -239,6 +240,7 @@ func (t *troubled) tally(accepted [8][]time.Time) (lost, gone, twice, split int,
 // TestNoTroubleLosesRecords has all that may happen to a log while 8 goroutines write to it. No record is lost, and none comes
 // twice or split. A file that is removed takes with it what comes within a second after.
 func TestNoTroubleLosesRecords(t *testing.T) {
+	isolate.Once(t, isolate.Ordinary)
 	for _, x := range troubles {
 		for _, p := range []holdfast.Policy{
 			holdfast.Unbuffered(),
