@@ -263,6 +263,9 @@ func TestEveryFailureIsReported(t *testing.T) {
 				t.Run(fmt.Sprintf("%v %v %v", mode, sync, all), func(t *testing.T) {
 					t.Parallel()
 					for i, op := range ops {
+						if isolate.RaceEnabled && (i+turn)%3 != 0 { // goroutines meet in the same places at each: the calls take turns
+							continue
+						}
 						for _, errno := range turns[(i+turn)%2] {
 							for _, times := range []int{1, 0} {
 								for _, first := range []int{1, 4} {

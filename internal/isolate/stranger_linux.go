@@ -183,10 +183,10 @@ type Lure struct{ Dir, File, Victim string }
 // Mine is the content of the victim's file.
 const Mine = "mine"
 
-// Shortened returns two fifths of the rounds in a short test.
+// Shortened returns a tenth of the rounds in a short test.
 func Shortened(rounds int) int {
 	if testing.Short() {
-		return rounds * 2 / 5
+		return rounds / 10
 	}
 	return rounds
 }
@@ -248,5 +248,5 @@ func Lured(t *testing.T, theirs string, do func(l Lure, wait func())) {
 	}
 }
 
-// AttackRounds is how often a stranger attacks. Root that goes by a path is led elsewhere in most of the rounds.
-const AttackRounds = 50
+// AttackRounds is how often a stranger attacks. Root that made a directory by its path was led elsewhere in one round of fifty.
+const AttackRounds = 200
