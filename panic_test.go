@@ -59,7 +59,7 @@ func (f *panicking) Close() error {
 
 // callsOf returns every call that accepts bytes or moves them.
 func callsOf(w *holdfast.Writer) map[string]func() error {
-	short, long := []byte("0123456789"), make([]byte, 5000)
+	short, long := []byte("0123456789012345678901234567890123456789"), make([]byte, 5000)
 	return map[string]func() error{
 		"Write":       func() error { _, err := w.Write(short); return err },
 		"long Write":  func() error { _, err := w.Write(long); return err },
@@ -123,7 +123,7 @@ func TestPanicOfTheFilePoisonsTheWriter(t *testing.T) {
 							t.Fatal(err)
 						}
 						call := callsOf(w)[name]
-						for range 2000 { // fills memory
+						for range 500 { // fills memory
 							cause, exited, err := isolate.Caught(call)
 							switch {
 							case cause != nil && cause != errBoom:

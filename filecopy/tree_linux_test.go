@@ -252,7 +252,10 @@ func TestTreesAreTheSameWhenTheyAreCopied(t *testing.T) { copyTreesTwice(t) }
 
 // TestTreesAreTheSameForAnOrdinaryUser has what root has not: directories that may not be
 // written in.
-func TestTreesAreTheSameForAnOrdinaryUser(t *testing.T) { isolate.User(t, copyTreesTwice) }
+func TestTreesAreTheSameForAnOrdinaryUser(t *testing.T) {
+	isolate.Once(t, isolate.Race)
+	isolate.User(t, copyTreesTwice)
+}
 
 // copyTreesTwice copies random trees, also over what is there.
 func copyTreesTwice(t *testing.T) {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
 // on returns a disk that has these files of a log.
@@ -304,6 +305,7 @@ func TestEachCallOfACompressionMayBeTheLast(t *testing.T) {
 // TestNoCrashLeavesALineTwice, also where no sync keeps the backup's name: the compressed one must not come before it, nor at all where a
 // failed sync has lost that name.
 func TestNoCrashLeavesALineTwice(t *testing.T) {
+	isolate.Once(t) // nearly all of it is power cuts of a simulated disk
 	t.Run("all syncs succeed", func(t *testing.T) { neverTwice(t, false) })
 	t.Run("the first fails", func(t *testing.T) { neverTwice(t, true) })
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
@@ -239,18 +240,22 @@ func (t *troubled) tally(accepted [8][]time.Time) (lost, gone, twice, split int,
 // TestNoTroubleLosesRecords has all that may happen to a log while 8 goroutines write to it. No record is lost, and none comes
 // twice or split. A file that is removed takes with it what comes within a second after.
 func TestNoTroubleLosesRecords(t *testing.T) {
-	for _, x := range troubles {
-		for _, p := range []holdfast.Policy{
+	isolate.Once(t, isolate.Ordinary)
+	for i, x := range troubles {
+		for j, p := range []holdfast.Policy{
 			holdfast.Unbuffered(),
 			holdfast.Buffered(4 * holdfast.KiB),
 			holdfast.Periodic(20 * time.Millisecond),
 			holdfast.Durable(),
 			holdfast.EachDurable(),
 		} {
+			if isolate.RaceEnabled && (i+j)%3 != 0 { // goroutines meet in the same places under each: the policies take turns
+				continue
+			}
 			t.Run(x.name+" "+p.String(), func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
-					n := min(3000, many(t, false)) // 2400 in each second between two troubles
+					n := min(1000, many(t, false)) // 800 in each second between two troubles; they fill the buffer in less than 200 ms
 					var failures []string
 					o := Options{Policy: p, OnError: func(e *Error) { failures = append(failures, e.Op) }}
 					if x.o != nil {

@@ -5,7 +5,6 @@ package wal
 import (
 	"errors"
 	"fmt"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -243,7 +242,7 @@ func TestLogsThatAreDueTogetherTakeTurns(t *testing.T) {
 	}
 	for _, l := range all {
 		for l.Durable() != 1 {
-			runtime.Gosched()
+			time.Sleep(time.Millisecond)
 		}
 	}
 	d.Mend() // each Close writes too

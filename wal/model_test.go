@@ -325,6 +325,7 @@ var testPolicies = []holdfast.Policy{
 // every call that a random run makes of the disk. Then it checks the log. Now and then the run goes
 // on with the disk that a crash has left.
 func TestWhatACrashLeavesIsWhatWasAcknowledged(t *testing.T) {
+	isolate.Once(t, isolate.Ordinary)
 	runs, steps, one := 1, 40, 3 // one call in this number is cut
 	if testing.Short() || isolate.RaceEnabled {
 		runs, steps, one = 1, 12, 6

@@ -1,6 +1,8 @@
 package tree
 
 import (
+	"bytes"
+	"cmp"
 	"compress/gzip"
 	"errors"
 	"flag"
@@ -16,6 +18,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -217,13 +220,14 @@ var notRun = map[string]string{
 
 // quickly is put behind each shown bench: the command as it stands takes its 50 s. Where
 // it names no policies, twoPolicies are named: TestReadmeShowsBench runs the usual ones.
-// And adviseQuickly behind each advise that measures, auditQuickly behind audit.
+// And adviseQuickly behind each advise that measures, auditQuickly behind audit, proveQuickly behind prove.
 const (
 	quickly       = " --rounds 1 --time 1s"
 	twoPolicies   = " --writers 1 --policy buffer=64KiB --policy sync=group"
 	linesQuickly  = " --count 100"
 	adviseQuickly = " --time 1s"
 	auditQuickly  = " --time 1s --claim files-create"
+	proveQuickly  = " --time 1ms --states 1000 --policy durable --workload writer"
 )
 
 func TestReadmeCommandsRun(t *testing.T) {
@@ -354,7 +358,17 @@ func helpExamples(t *testing.T, binary string, args []string) (commands []string
 	return commands
 }
 
-// buildHoldfast builds the command into a directory of the test.
+// built is the command, in a directory that is removed when all tests have ended.
+var built = sync.OnceValues(func() (binary string, err error) {
+	binary = filepath.Join(made, "holdfast")
+	out, err := exec.Command("go", "build", "-o", binary, "./cmd/holdfast").CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("go build ./cmd/holdfast: %w\n%s", err, out)
+	}
+	return binary, err
+})
+
+// buildHoldfast builds the command, once for all tests.
 func buildHoldfast(t *testing.T) string {
 	t.Helper()
 	if testing.Short() {
@@ -363,9 +377,9 @@ func buildHoldfast(t *testing.T) string {
 	if runtime.GOOS == "windows" {
 		t.Skip("the shown commands are for a Unix shell")
 	}
-	binary := filepath.Join(t.TempDir(), "holdfast")
-	if out, err := exec.Command("go", "build", "-o", binary, "./cmd/holdfast").CombinedOutput(); err != nil {
-		t.Fatalf("go build ./cmd/holdfast: %v\n%s", err, out)
+	binary, err := built()
+	if err != nil {
+		t.Fatal(err)
 	}
 	return binary
 }
@@ -408,12 +422,15 @@ func runCommands(t *testing.T, binary string, commands []string) {
 		for _, output := range outputFlag.FindAllStringSubmatch(command, -1) {
 			os.Remove(filepath.Join(dir, output[1]))
 		}
-		cmd := exec.Command("sh", "-c", command)
-		cmd.Dir = dir
-		// Baselines are kept in the user's cache. Go's own stays, or the library of Go would be compiled anew.
-		cmd.Env = append(slices.Concat(os.Environ(), caches), "HOME="+dir, "XDG_CACHE_HOME="+filepath.Join(dir, "cache"), "PATH="+filepath.Dir(binary)+string(os.PathListSeparator)+os.Getenv("PATH"))
-		out, err := cmd.CombinedOutput()
-		if why := lacking(command, err, string(out)); why != "" {
+		a, err := runShown(command, dir, func(dir string) *exec.Cmd {
+			cmd := exec.Command("sh", "-c", command)
+			cmd.Dir = dir
+			// Baselines are kept in the user's cache. Go's own stays, or the library of Go would be compiled anew.
+			cmd.Env = append(slices.Concat(os.Environ(), caches), "HOME="+dir, "XDG_CACHE_HOME="+filepath.Join(dir, "cache"), "PATH="+filepath.Dir(binary)+string(os.PathListSeparator)+os.Getenv("PATH"))
+			return cmd
+		})
+		out := string(a.stderr) + string(a.stdout)
+		if why := lacking(command, err, out); why != "" {
 			skip(shown, why)
 			continue
 		}
@@ -421,6 +438,59 @@ func runCommands(t *testing.T, binary string, commands []string) {
 			t.Errorf("%s: %v\n%s", command, err, out)
 		}
 	}
+}
+
+// An answer is what a command wrote that several pages show, and the directory with its files.
+type answer struct {
+	once           sync.Once
+	dir            string
+	stdout, stderr []byte
+	err            error
+}
+
+// answers are by the command, as it runs.
+var answers sync.Map
+
+// runShown runs a command in a directory. One that measures or proves, and reads no file, answers alike on each page,
+// and takes seconds: it runs once for all of them, and each gets a copy of the files that it names.
+func runShown(command, dir string, in func(dir string) *exec.Cmd) (*answer, error) {
+	run := func(a *answer) {
+		var stdout, stderr bytes.Buffer
+		cmd := in(a.dir)
+		cmd.Stdout, cmd.Stderr = &stdout, &stderr
+		a.err = cmd.Run()
+		a.stdout, a.stderr = stdout.Bytes(), stderr.Bytes()
+	}
+	if !readsNothing(command) {
+		a := &answer{dir: dir}
+		run(a)
+		return a, a.err
+	}
+	value, _ := answers.LoadOrStore(command, &answer{})
+	a := value.(*answer)
+	a.once.Do(func() {
+		if a.dir, a.err = os.MkdirTemp(made, "answer-"); a.err == nil {
+			run(a)
+		}
+	})
+	err := a.err
+	for _, output := range outputFlag.FindAllStringSubmatch(command, -1) {
+		data, missing := os.ReadFile(filepath.Join(a.dir, output[1]))
+		if missing == nil {
+			missing = os.WriteFile(filepath.Join(dir, output[1]), data, 0o666)
+		}
+		err = cmp.Or(err, missing)
+	}
+	return a, err
+}
+
+// readsNothing reports whether a command measures or proves, alone, from nothing but its flags.
+func readsNothing(command string) bool {
+	words := strings.Fields(outputFlag.ReplaceAllString(command, ""))
+	return len(words) > 1 && words[0] == "holdfast" && slices.Contains([]string{"bench", "advise", "audit", "prove"}, words[1]) &&
+		!slices.ContainsFunc(words, func(word string) bool {
+			return strings.Contains(word, ".jsonl") || slices.Contains([]string{"|", ">", "--baseline", "--save-baseline", "--against", "--cmd"}, word)
+		})
 }
 
 // goCaches are the variables that name what go keeps in the user's home.
@@ -471,7 +541,7 @@ func runnable(command string) string {
 		}
 		command = strings.TrimSpace(command[:end]) + flags + " " + command[end:]
 	case strings.HasPrefix(command, "holdfast prove") && !strings.Contains(command, "--cmd") && !strings.Contains(command, "--eio") && !strings.Contains(command, "--trace"):
-		command += " --time 1ms --states 1000 --policy durable --workload writer"
+		command = regexp.MustCompile(` --time \d+s`).ReplaceAllString(command, "") + proveQuickly // which names a time
 	case strings.HasPrefix(command, "holdfast audit") && !strings.Contains(command, "--list"):
 		command += auditQuickly
 	case strings.HasPrefix(command, "holdfast serve"): // it ends when it is stopped; another program may have the shown port
@@ -526,6 +596,27 @@ func TestRunnableKeepsWhatIsShown(t *testing.T) {
 	check("holdfast bench --help", "holdfast bench --help")
 	check("holdfast advise --for etcd --dir /var/lib", "holdfast advise --for etcd --dir ."+adviseQuickly)
 	check("holdfast advise --need 'loss<=1s' a.jsonl", "holdfast advise --need 'loss<=1s' a.jsonl")
+	check("go run ./cmd/holdfast prove --level memory --time 20s", "holdfast prove --level memory"+proveQuickly)
+}
+
+func TestWhatReadsNothingRunsOnce(t *testing.T) {
+	check := func(command string, want bool) {
+		t.Helper()
+		if got := readsNothing(command); got != want {
+			t.Errorf("readsNothing(%q) = %v", command, got)
+		}
+	}
+	check("holdfast bench -o results.jsonl"+quickly, true)
+	check("holdfast advise --need 'loss<=1s,rate>=50k/s' --record 200B", true)
+	check("holdfast audit"+auditQuickly, true)
+	check("holdfast prove"+proveQuickly, true)
+	check("holdfast advise --need 'loss<=1s' results.jsonl", false)
+	check("holdfast bench --baseline main", false)
+	check("holdfast bench --save-baseline main -o before.jsonl", false)
+	check("holdfast advise --for etcd --export openmetrics > holdfast.prom", false)
+	check("holdfast prove --time 1s --cmd 'echo ack 1' --", false)
+	check("holdfast report results.jsonl", false)
+	check("sh", false)
 }
 
 // TestLinksLeadSomewhere follows the links among the pages, also to a heading.
@@ -731,11 +822,16 @@ func TestReadmeShowsProve(t *testing.T) {
 		t.Errorf("README.md says\n%s\nwant (-update writes it)\n%s", line, sentence)
 	}
 
-	out, err := exec.Command(buildHoldfast(t), strings.Fields("prove --time 1ms --states 1000 --policy durable --workload writer --dir "+t.TempDir())...).Output()
-	if !answered("holdfast prove", err) {
+	binary, command := buildHoldfast(t), runnable("holdfast prove")
+	a, err := runShown(command, "", func(dir string) *exec.Cmd {
+		cmd := exec.Command(binary, strings.Fields(command)[1:]...)
+		cmd.Dir = dir
+		return cmd
+	})
+	if !answered(command, err) {
 		t.Fatal(err)
 	}
-	if now, nowHead := oneLine(string(out)); proveAnswer.FindString(now) == "" || nowHead != head {
+	if now, nowHead := oneLine(string(a.stdout)); proveAnswer.FindString(now) == "" || nowHead != head {
 		t.Errorf("prove prints\n%s\nlevel %s\nand README.md shows\nlevel %s", now, nowHead, head)
 	}
 }

@@ -19,13 +19,22 @@ import (
 
 const module = "github.com/holdfast-go/holdfast"
 
+// made is a directory for what several tests use. It is removed when all have ended.
+var made string
+
 // TestMain runs the tests in the root of the repository.
 func TestMain(m *testing.M) {
-	if err := os.Chdir(filepath.Join("..", "..")); err != nil {
+	err := os.Chdir(filepath.Join("..", ".."))
+	if err == nil {
+		made, err = os.MkdirTemp("", "holdfast-tree-")
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	_ = os.RemoveAll(made)
+	os.Exit(code)
 }
 
 // A floor is a set of packages, by directory. A package may import its own floor, unless the floor's

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	modversion "golang.org/x/mod/module"
@@ -28,9 +29,24 @@ type proxy struct {
 	bin    string // GOBIN
 }
 
+// theProxy serves all tests: modules of others are fetched and unpacked once.
+var theProxy struct {
+	once sync.Once
+	proxy
+}
+
 func newProxy(t *testing.T) proxy {
 	t.Helper()
-	dir := t.TempDir()
+	theProxy.once.Do(func() { theProxy.proxy = makeProxy(t) })
+	if theProxy.env == nil {
+		t.Fatal("there is no proxy, as another test says")
+	}
+	return theProxy.proxy
+}
+
+func makeProxy(t *testing.T) proxy {
+	t.Helper()
+	dir := filepath.Join(made, "proxy")
 	for _, of := range fetched(t) {
 		version := modversion.Version{Path: goMod(t, of).Module.Path, Version: published}
 		to := filepath.Join(dir, filepath.FromSlash(version.Path), "@v")
@@ -65,8 +81,8 @@ func newProxy(t *testing.T) proxy {
 	cache, others, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
 	// The modules of others come from the cache where it has them. Ours must not get into it. A cache that has the module of a
 	// path's beginning, but not the path's own, hides the latter from go get: there it comes last.
-	bin, ours, kept := t.TempDir(), fileURL(dir), fileURL(filepath.Join(cache, "cache", "download"))
-	return proxy{bin: bin, newest: "GOPROXY=" + ours + "," + others + "|" + kept, env: append(os.Environ(), "GOWORK=off", "GOSUMDB=off", "GOMODCACHE="+t.TempDir(), "GOFLAGS=-mod=mod -modcacherw -trimpath -ldflags=-w",
+	bin, ours, kept := filepath.Join(made, "bin"), fileURL(dir), fileURL(filepath.Join(cache, "cache", "download"))
+	return proxy{bin: bin, newest: "GOPROXY=" + ours + "," + others + "|" + kept, env: append(os.Environ(), "GOWORK=off", "GOSUMDB=off", "GOMODCACHE="+filepath.Join(made, "modules"), "GOFLAGS=-mod=mod -modcacherw -trimpath -ldflags=-w",
 		"CGO_ENABLED=0", "GOBIN="+bin, "GOPROXY="+strings.Join([]string{ours, kept, others}, ","))}
 }
 

@@ -42,6 +42,7 @@ func asStranger(t *testing.T, do func() error) <-chan error {
 
 func skipUnlessRoot(t *testing.T) {
 	t.Helper()
+	Once(t, Race) // it sees nothing of what another user does
 	if os.Geteuid() != 0 {
 		t.Skip("to be another user takes root")
 	}
@@ -247,4 +248,5 @@ func Lured(t *testing.T, theirs string, do func(l Lure, wait func())) {
 	}
 }
 
+// AttackRounds is how often a stranger attacks. Root that made a directory by its path was led elsewhere in one round of fifty.
 const AttackRounds = 200

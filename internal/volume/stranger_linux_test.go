@@ -19,9 +19,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/workdir"
 )
 
-// attackRounds is how often root is led elsewhere while it waits, and fewRounds how often
-// in each other way.
-const attackRounds, fewRounds = 200, 20
+// fewRounds is how often root is led elsewhere in each way but while it waits.
+const fewRounds = 20
 
 // deadText is the marker of a process that is dead and may share its lock with one that
 // it was about to start.
@@ -93,7 +92,7 @@ func TestRootRemovesNothingWhereAStrangerLeadsIt(t *testing.T) {
 				t.Parallel()
 				rounds, lost, exchanged := fewRounds, 0, 0
 				if r.locked && !testing.Short() {
-					rounds = attackRounds
+					rounds = isolate.AttackRounds
 				}
 				victim := plantVictim(t)
 				want := below(t, victim)
@@ -213,7 +212,7 @@ func TestRootMakesNothingWhereAStrangerLeadsIt(t *testing.T) {
 			want := below(t, victim)
 			rounds := 10
 			if name == "tmpfs" && !testing.Short() {
-				rounds = attackRounds
+				rounds = isolate.AttackRounds
 			}
 			exchanged, made, lost := 0, 0, 0
 			for range rounds {
@@ -280,7 +279,7 @@ func loopsBelow(dir string) (all []string) {
 func TestRootsLeftoverIsExchangedWhileItIsRemoved(t *testing.T) {
 	victim := plantVictim(t)
 	want, lost, removed, exchanged := below(t, victim), 0, 0, 0
-	for range attackRounds {
+	for range isolate.AttackRounds {
 		parent := isolate.Public(t, true)
 		link := filepath.Join(parent, "zz-link")
 		dir := plant(t, parent, dirName(7), map[string]string{markerName: deadText, imageName: "an image"})
@@ -297,6 +296,6 @@ func TestRootsLeftoverIsExchangedWhileItIsRemoved(t *testing.T) {
 	}
 	t.Logf("%d exchanges, %d leftovers removed", exchanged, removed)
 	if lost > 0 {
-		t.Errorf("in %d of %d rounds root has removed what was not to be", lost, attackRounds)
+		t.Errorf("in %d of %d rounds root has removed what was not to be", lost, isolate.AttackRounds)
 	}
 }

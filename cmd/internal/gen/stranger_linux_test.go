@@ -30,7 +30,7 @@ func TestGenOpensNothingThatAStrangerLinksItsLeftoverTo(t *testing.T) {
 	}
 	defer unix.Close(opened)
 	removed := 0
-	for range isolate.AttackRounds {
+	for range isolate.Shortened(isolate.AttackRounds) {
 		if err := os.WriteFile(name, nil, 0o600); err != nil && !errors.Is(err, unix.ELOOP) {
 			t.Fatal(err)
 		}
@@ -66,7 +66,7 @@ func TestGenMakesItsFileInOneDirectory(t *testing.T) {
 	}
 	for _, force := range []string{"--force=false", "--force"} {
 		lost, exchanged := 0, 0
-		for range isolate.Exchanges(t, isolate.AttackRounds/2, &exchanged) {
+		for range isolate.Exchanges(t, isolate.Shortened(isolate.AttackRounds)/2, &exchanged) {
 			parent := isolate.Public(t, false)
 			dir, link := filepath.Join(parent, "dir"), filepath.Join(parent, "zz-link")
 			isolate.AsStranger(t, func() error {

@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -293,7 +292,7 @@ func TestNoProcessIsLeftOfAGuestWhoseProgramIsKilled(t *testing.T) {
 	// The shell that kills them comes a moment later.
 	deadline := time.Now().Add(time.Minute)
 	for len(processesIn(t, dir)) > 0 && time.Now().Before(deadline) {
-		runtime.Gosched()
+		time.Sleep(10 * time.Millisecond)
 	}
 	if left := processesIn(t, dir); len(left) > 0 {
 		t.Errorf("these are left: %v", left)

@@ -12,8 +12,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/workdir"
 )
 
-const attackRounds = 200
-
 // plantVictim makes a directory of root with one file, of a name that a guest's has.
 func plantVictim(t *testing.T) string {
 	t.Helper()
@@ -81,10 +79,7 @@ func TestAGuestsDirectoryIsWhereNoStrangerLeadsIt(t *testing.T) {
 		}
 	}
 	k := Kernel{Program: "/bin/true", Modules: modules}
-	rounds := attackRounds
-	if testing.Short() {
-		rounds /= 10
-	}
+	rounds := isolate.Shortened(isolate.AttackRounds)
 	for _, theirs := range []bool{false, true} {
 		victim, lost, exchanged, started := plantVictim(t), 0, 0, 0
 		for range rounds {

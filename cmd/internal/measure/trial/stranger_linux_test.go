@@ -12,8 +12,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/workdir"
 )
 
-const attackRounds = 200
-
 // plantVictim makes a directory of root with the files of a work directory.
 func plantVictim(t *testing.T) string {
 	t.Helper()
@@ -38,7 +36,7 @@ func led(t *testing.T, prepare, do func(parent string)) {
 	t.Helper()
 	victim := plantVictim(t)
 	lost, exchanged := 0, 0
-	for range attackRounds {
+	for range isolate.AttackRounds {
 		parent := isolate.Public(t, true)
 		link := filepath.Join(parent, "zz-link")
 		if err := os.Symlink(victim, link); err != nil {
@@ -53,9 +51,9 @@ func led(t *testing.T, prepare, do func(parent string)) {
 			victim = plantVictim(t)
 		}
 	}
-	t.Logf("%d exchanges in %d rounds", exchanged, attackRounds)
+	t.Logf("%d exchanges in %d rounds", exchanged, isolate.AttackRounds)
 	if lost > 0 {
-		t.Errorf("in %d of %d rounds root has changed what a stranger led it to", lost, attackRounds)
+		t.Errorf("in %d of %d rounds root has changed what a stranger led it to", lost, isolate.AttackRounds)
 	}
 }
 

@@ -52,9 +52,9 @@ func made(kinds, hosts, slow, silent int) fleet.Fleet {
 // TestTextHasAtMostThirtyLines: whatever is found, thirty lines show the beginning of it, and name the
 // command for the rest.
 func TestTextHasAtMostThirtyLines(t *testing.T) {
-	for _, columns := range []int{60, 80, 100} {
-		for _, of := range []struct{ kinds, hosts, slow, silent int }{{0, 0, 0, 1}, {1, 1, 0, 0}, {1, 4, 1, 0}, {1, 6, 0, 2}, {1, 7, 1, 0}, {1, 1000, 1, 0}, {1, 1000, 200, 500}, {40, 10, 2, 0}, {40, 5, 1, 300}} {
-			f := made(of.kinds, of.hosts, of.slow, of.silent)
+	for _, of := range []struct{ kinds, hosts, slow, silent int }{{0, 0, 0, 1}, {1, 1, 0, 0}, {1, 4, 1, 0}, {1, 6, 0, 2}, {1, 7, 1, 0}, {1, 1000, 1, 0}, {1, 1000, 200, 500}, {40, 10, 2, 0}, {40, 5, 1, 300}} {
+		f := made(of.kinds, of.hosts, of.slow, of.silent)
+		for _, columns := range []int{60, 80, 100} {
 			var b strings.Builder
 			if err := Text(&b, f, false, columns); err != nil {
 				t.Fatal(err)
