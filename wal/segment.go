@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/retry"
 	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
@@ -470,7 +471,7 @@ func (l *Log) writePart(s *segment, p []byte, at int64) (err error) {
 }
 
 // isFull reports whether an error is a full disk or quota.
-func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
+func isFull(err error) bool { return retry.Is(err, syscall.ENOSPC, syscall.EDQUOT) }
 
 // drop removes segments that the log no longer has. It keeps one as the spare file: its frames have
 // older epochs than the new ones. Durable records must already make these segments void, because a

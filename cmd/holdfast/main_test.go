@@ -62,6 +62,7 @@ func TestScripts(t *testing.T) {
 			"swap":  swap,
 			"empty": empty,
 			"alike": alike,
+			"text":  text,
 		},
 	})
 }
@@ -180,6 +181,13 @@ func head(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	lines := strings.SplitAfter(ts.ReadFile(args[0]), "\n")
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Join(lines[:n], "")), 0o644))
+}
+
+// text makes a file, of a text with the escapes of Go: text file 'a\r\n'.
+func text(ts *testscript.TestScript, neg bool, args []string) {
+	bytes, err := strconv.Unquote(`"` + args[1] + `"`)
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(bytes), 0o644))
 }
 
 // swap puts a text in place of another where that is first: swap file old new.

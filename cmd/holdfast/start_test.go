@@ -40,10 +40,14 @@ func TestStartAllocatesLittle(t *testing.T) {
 		}
 	}
 	slices.SortFunc(packages, func(a, b initialised) int { return cmp.Compare(b.bytes, a.bytes) })
-	if most := 97; len(packages) == 0 || len(packages) > most {
+	more := 0
+	if runtime.GOOS == "windows" { // Go's own packages are more there
+		more = 3
+	}
+	if most := 97 + more; len(packages) == 0 || len(packages) > most {
 		t.Errorf("%d packages are initialised, want 1 to %d: %v", len(packages), most, packages)
 	}
-	if most := 106 << 10; sum > most {
+	if most := (106 + 2*more) << 10; sum > most {
 		t.Errorf("packages allocate %d bytes before main, want at most %d; the first are %v", sum, most, packages[:min(len(packages), 8)])
 	}
 	t.Logf("%d packages, %d bytes", len(packages), sum)

@@ -3,7 +3,9 @@ package isolate
 import (
 	"bytes"
 	"errors"
+	"io/fs"
 	"os"
+	"runtime"
 	"testing"
 )
 
@@ -15,6 +17,20 @@ func Supported(t *testing.T, err error) {
 	}
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Symlink makes a symbolic link, and skips the test where none can be made.
+func Symlink(t *testing.T, target, path string) {
+	t.Helper()
+	if err := os.Symlink(target, path); err != nil {
+		t.Skipf("no symbolic links here (Windows asks for a right to make one): %v", err)
+	}
+	if is, err := os.Lstat(path); err != nil || is.Mode()&fs.ModeSymlink == 0 {
+		if runtime.GOOS == "windows" {
+			t.Skip("wine makes no symbolic links, and says that it did")
+		}
+		t.Fatalf("%s is no link: %v", path, err)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -80,6 +81,18 @@ func RemedyFor(op Op, err error) remedy {
 	// One of these is ESTALE: the kernel has already looked the path up again, and a descriptor
 	// stays stale.
 	return GiveUp
+}
+
+// Is reports whether an error is one of these of Unix, such as ENOSPC: on Windows also under the number of
+// Windows, which [errors.Is] takes for another error.
+func Is(err error, these ...syscall.Errno) bool {
+	for _, errno := range these {
+		if errors.Is(err, errno) {
+			return true
+		}
+	}
+	errno, ok := errnoOf(err)
+	return ok && slices.Contains(these, errno)
 }
 
 // errnoOf returns the system's error number in an error.

@@ -25,6 +25,12 @@ func commonErrno(errno syscall.Errno) syscall.Errno {
 		return syscall.ETIMEDOUT
 	case windows.ERROR_IO_DEVICE, windows.ERROR_CRC:
 		return syscall.EIO
+	case windows.ERROR_WRITE_PROTECT:
+		return syscall.EROFS
+	case windows.ERROR_FILE_TOO_LARGE:
+		return syscall.EFBIG
+	case windows.ERROR_BROKEN_PIPE, windows.ERROR_NO_DATA, windows.ERROR_PIPE_NOT_CONNECTED:
+		return syscall.EPIPE // its reader has closed it
 	}
 	return errno
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/trial"
 	"github.com/holdfast-go/holdfast/cmd/internal/place"
 	"github.com/holdfast-go/holdfast/cmd/internal/run"
+	"github.com/holdfast-go/holdfast/internal/retry"
 )
 
 const (
@@ -192,7 +193,7 @@ func (a *alternation) pair(ctx context.Context, number int) (err error) {
 		switch {
 		case err == nil:
 			return nil
-		case ctx.Err() != nil && !errors.Is(err, syscall.EPIPE): // else the signal is of a pipe to a process that ended
+		case ctx.Err() != nil && !retry.Is(err, syscall.EPIPE): // else the signal is of a pipe to a process that ended
 			return &cli.Refusal{Code: cli.ExitInterrupted, Err: fmt.Errorf("interrupted in pair %d", number)}
 		case errors.Is(limited.Err(), context.DeadlineExceeded):
 			return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("%s: pair %d did not end within %v", name, number, a.patience.Round(time.Second)), Hint: hint}

@@ -9,6 +9,8 @@ import (
 	"io"
 	"io/fs"
 	"syscall"
+
+	"github.com/holdfast-go/holdfast/internal/retry"
 )
 
 // The exit codes.
@@ -54,7 +56,7 @@ func Report(stderr io.Writer, err error) int {
 	switch {
 	case err == nil:
 		return ExitOK
-	case errors.Is(err, syscall.EPIPE):
+	case retry.Is(err, syscall.EPIPE):
 		return ExitUnread
 	}
 	stderr = &output{Writer: Bare(stderr)}
@@ -85,15 +87,15 @@ func Cause(err error) error {
 // DiskHint returns advice about an error of the disk, or "".
 func DiskHint(err error) string {
 	switch {
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+	case retry.Is(err, syscall.ENOSPC, syscall.EDQUOT):
 		return "free some space, or use another disk"
-	case errors.Is(err, syscall.EFBIG):
+	case retry.Is(err, syscall.EFBIG):
 		return "the file system, or ulimit -f, allows no file as large as that"
-	case errors.Is(err, syscall.EIO):
+	case retry.Is(err, syscall.EIO):
 		return "the disk failed: the kernel's log (dmesg) says why"
-	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+	case retry.Is(err, syscall.EMFILE, syscall.ENFILE):
 		return "raise the number of files that may be open (ulimit -n)"
-	case errors.Is(err, syscall.EROFS):
+	case retry.Is(err, syscall.EROFS):
 		return "the file system is mounted read-only"
 	}
 	return ""

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"syscall"
 	"testing"
 )
@@ -22,6 +23,23 @@ func TestTellMapsErrorsToExitCodes(t *testing.T) {
 	check(Misuse("do so", "not %d", 1), ExitUsage, "holdfast: not 1\nhint: do so\n")
 	check(fmt.Errorf("write: %w", syscall.EPIPE), ExitUnread, "")
 	check(errors.Join(&Refusal{ExitNotMet, errors.New("lost"), ""}), ExitNotMet, "holdfast: lost\n")
+}
+
+// TestAReaderThatHasGoneIsNoFailure: each system has its own error for a pipe that nobody reads.
+func TestAReaderThatHasGoneIsNoFailure(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var stderr bytes.Buffer
+	_, err = w.WriteString("a line\n")
+	if code := Report(&stderr, err); code != ExitUnread || stderr.Len() > 0 {
+		t.Errorf("%v: code %d, %q", err, code, stderr.String())
+	}
 }
 
 func TestCauseIsAnErrorWithoutTheNameOfItsFile(t *testing.T) {

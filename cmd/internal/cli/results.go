@@ -199,8 +199,11 @@ func untilEnd(ctx context.Context, name string, read func() (result.Run, error))
 }
 
 func readFile(name string, read func(io.Reader) (result.Run, error)) (result.Run, error) {
-	if info, err := os.Stat(name); err == nil && info.Mode()&os.ModeDevice != 0 {
+	switch info, err := os.Stat(name); {
+	case err == nil && info.Mode()&os.ModeDevice != 0:
 		return result.Run{}, errors.New("it is a device, not a file of results")
+	case err == nil && info.IsDir(): // reading one is another error on Windows
+		return result.Run{}, syscall.EISDIR
 	}
 	f, err := os.Open(name)
 	if err != nil {

@@ -57,7 +57,7 @@ func goesInto(sources []string, destination string) (bool, error) {
 	switch {
 	case err == nil && info.IsDir():
 		return true, nil
-	case errors.Is(err, syscall.ENOTDIR):
+	case errors.Is(err, syscall.ENOTDIR) && !errors.Is(err, fs.ErrNotExist): // one number of Windows is both
 		return false, cli.Misuse("give another destination", "copy to %s: a part of this path is a file, not a directory", shownPath(destination))
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return false, cli.Misuse("give another destination", "copy to %s: %w", shownPath(destination), cli.Cause(err))

@@ -102,7 +102,7 @@ func (m *maker) do(stdin string, args ...string) (stdout, stderr string, code in
 func (m *maker) want(text string, parts ...string) {
 	m.t.Helper()
 	for _, part := range parts {
-		if !strings.Contains(text, part) {
+		if !strings.Contains(filepath.ToSlash(text), part) {
 			m.t.Errorf("there is no %q in:\n%s", part, text)
 		}
 	}

@@ -25,7 +25,7 @@ func FileSystemsFlag(f *pflag.FlagSet, kinds *[]volume.Kind) {
 	set := func(text string) error {
 		for name := range strings.SplitSeq(text, ",") {
 			parse := volume.Parse
-			if strings.ContainsRune(name, filepath.Separator) {
+			if strings.ContainsAny(name, "/"+string(filepath.Separator)) {
 				parse = onDirectory
 			}
 			more, err := parse(name)

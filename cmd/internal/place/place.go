@@ -20,6 +20,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/sweep"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/trial"
+	"github.com/holdfast-go/holdfast/internal/retry"
 	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/internal/volume"
 )
@@ -237,11 +238,11 @@ func CannotOpen(dir string, err error) error {
 		return cli.Misuse("name the directory that the file is in", "--dir: %w", err)
 	case errors.Is(err, trial.ErrMemoryOnly):
 		return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("--dir: %w", err), Hint: "name a directory on a disk, or add --allow-tmpfs to measure memory alone"}
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+	case retry.Is(err, syscall.ENOSPC, syscall.EDQUOT):
 		return &cli.Refusal{Code: cli.ExitCannot, Err: err, Hint: HintRoom}
 	}
 	hint := "give a directory that you may write to"
-	if errors.Is(err, syscall.EMFILE) {
+	if retry.Is(err, syscall.EMFILE) {
 		hint = cli.DiskHint(err)
 	}
 	return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("--dir: can't make a directory in %s: %w", dir, cli.Cause(err)), Hint: hint}

@@ -22,6 +22,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/sweep"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/trial"
 	"github.com/holdfast-go/holdfast/cmd/internal/place"
+	"github.com/holdfast-go/holdfast/internal/retry"
 	"github.com/holdfast-go/holdfast/internal/workdir"
 )
 
@@ -492,7 +493,7 @@ func (s *Session) Refuse(err error) error {
 		return &cli.Refusal{Code: cli.ExitCannot, Err: err, Hint: "name a new file in a directory that you may write to, on a disk with some room"}
 	case errors.As(err, &output):
 		return &cli.Refusal{Code: cli.ExitCannot, Err: err, Hint: s.kept("free some space on the disk of the results")}
-	case errors.As(err, &room), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+	case errors.As(err, &room), retry.Is(err, syscall.ENOSPC, syscall.EDQUOT):
 		return &cli.Refusal{Code: cli.ExitCannot, Err: err, Hint: s.kept(place.HintRoom)}
 	}
 	if _, gone := os.Stat(s.ground.Dir()); errors.Is(gone, fs.ErrNotExist) {

@@ -21,6 +21,7 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/machine"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/report"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
 // A site is a server on a listener of its own.
@@ -380,11 +381,7 @@ func TestOnlyTheDirectoryIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(dir, "sub"), "below.jsonl", all...)
-	symlink := func(to, name string) {
-		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
-			t.Skipf("no links here: %v", err)
-		}
-	}
+	symlink := func(to, name string) { isolate.Symlink(t, to, filepath.Join(dir, name)) }
 	symlink("../secret.jsonl", "out.jsonl")
 	symlink(filepath.Join(above, "secret.jsonl"), "absolute.jsonl")
 	symlink("../secret.jsonl", "of any name")

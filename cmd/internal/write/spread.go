@@ -18,6 +18,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/internal/cli"
 	"github.com/holdfast-go/holdfast/files"
+	"github.com/holdfast-go/holdfast/internal/retry"
 )
 
 // A spread takes lines, finds the file of each, and gives them to the library in batches.
@@ -186,7 +187,7 @@ func (s *spread) flush() {
 		return
 	}
 	switch _, err := fmt.Fprintln(s.ack, s.flushed); {
-	case errors.Is(err, syscall.EPIPE): // which is silent where the output is only for people
+	case retry.Is(err, syscall.EPIPE): // which is silent where the output is only for people
 		s.stop = errNoReader
 	case err != nil:
 		s.stop = &cli.OutputFailure{Err: err}

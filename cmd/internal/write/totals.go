@@ -158,7 +158,7 @@ func (p *pulse) text() string {
 	handles := p.files.Stats().Open
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	rate := float64(p.seen.Bytes) / time.Since(p.begun).Seconds()
+	rate := float64(p.seen.Bytes) / max(time.Since(p.begun), time.Millisecond).Seconds() // Windows' clock may not have moved yet
 	return fmt.Sprintf("%s, %s/s, %s, %s",
 		cli.CountText(p.seen.Lines, "line"), cli.BytesText(int64(rate)), cli.CountText(int64(p.seen.Files), "file"), cli.CountText(int64(handles), "handle"))
 }

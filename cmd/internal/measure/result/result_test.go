@@ -263,9 +263,11 @@ func TestResumptionEndsTheEnd(t *testing.T) {
 	if err := os.WriteFile(path, []byte(write(t, planted(t))), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := result.Resume(path, result.Resumption{}, nil); err != nil {
+	_, goesOn, err := result.Resume(path, result.Resumption{}, nil)
+	if err != nil {
 		t.Fatal(err)
 	}
+	defer goesOn.Close(result.End{})
 	f, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)

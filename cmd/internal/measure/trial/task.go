@@ -154,9 +154,11 @@ func (t Task) Run(ctx context.Context, g *WorkDir, counting Counting, records, s
 	err = t.onPath(ctx, g, counting, path, &m)
 	if err == nil && g.Kept != "" && t.Name != "" {
 		to := filepath.Join(g.Kept, strings.ReplaceAll(t.Name, "/", "-"))
-		if err = errors.Join(os.RemoveAll(to), os.Rename(path, to)); errors.Is(err, fs.ErrNotExist) { // the work makes no file
-			err = nil
-		} else if err != nil {
+		err = os.RemoveAll(to)
+		if _, none := os.Lstat(path); err == nil && !errors.Is(none, fs.ErrNotExist) { // else the work makes no file
+			err = os.Rename(path, to)
+		}
+		if err != nil {
 			err = fmt.Errorf("keep the written files: %w", err)
 		}
 	}

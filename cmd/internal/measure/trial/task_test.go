@@ -185,17 +185,16 @@ func TestKeptFilesAreTheLastOfEachTask(t *testing.T) {
 		run("many", func(path string) error { return os.MkdirAll(filepath.Join(path, "one"), 0o777) })
 		run("none", func(string) error { return nil })
 	}
-	// A removed directory is an error, and no trial.
-	g.Kept = filepath.Join(parent, "gone", "far")
+	// A removed directory, and a file in its place, are an error, and no trial.
 	task := trial.Task{Name: "file", Do: func(_ context.Context, c *trial.Clock) error { return os.Mkdir(c.Path, 0o777) }}
-	if err := os.Mkdir(filepath.Join(parent, "gone"), 0o777); err != nil {
+	file := filepath.Join(parent, "instead")
+	if err := os.WriteFile(file, nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(g.Kept, nil, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := task.Run(t.Context(), g, trial.NotCounting, 1, 1); err == nil {
-		t.Error("what can't be kept is kept")
+	for _, g.Kept = range []string{filepath.Join(parent, "gone"), file} {
+		if _, err := task.Run(t.Context(), g, trial.NotCounting, 1, 1); err == nil {
+			t.Errorf("what can't be kept in %s is kept", g.Kept)
+		}
 	}
 	if err := g.Close(); err != nil {
 		t.Error(err)
