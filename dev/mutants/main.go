@@ -254,8 +254,8 @@ func (p planter) prove(m mutant, within time.Duration) (by string, err error) {
 	return "", fmt.Errorf("holdfast prove: %w: %s", err, last)
 }
 
-// says is a line of prove that names a broken promise.
-var says = regexp.MustCompile(`^holdfast: \w+[^:]*, \S+ under .*: `)
+// says is a line of prove that names a broken promise, or that it ends with: the library panicked in it.
+var says = regexp.MustCompile(`^(?:holdfast: \w+[^:]*, \S+ under .*: |panic: )`)
 
 var (
 	failed  = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,12 +23,7 @@ const asChild = "HOLDFAST_TEST_PROVE_CHILD"
 func TestMain(m *testing.M) {
 	syscallfault.Launch()
 	if os.Getenv(asChild) != "" {
-		all := []*Workload{plain, panics}
-		work := func() error { return Child(os.Args[1:], all) }
-		if slices.Equal(os.Args[1:], []string{Apart}) {
-			work = func() error { return JudgeApart(context.Background(), Options{Workloads: all}, os.Stdin, os.Stdout) }
-		}
-		if err := work(); err != nil {
+		if err := Child(os.Args[1:], []*Workload{plain, panics}); err != nil {
 			fmt.Println(err)
 			os.Exit(1)
 		}
@@ -71,15 +65,14 @@ var panics = &Workload{Name: "panics", Targets: plain.Targets, Loss: plain.Loss,
 	select {}
 }}
 
-// TestWorkloadThatPanicsIsBroken has it end the processes of both levels, and none other's verdict.
+// TestWorkloadThatPanicsIsBroken has it end its process, and no other's verdict.
 func TestWorkloadThatPanicsIsBroken(t *testing.T) {
 	t.Parallel()
-	heard := 0
-	o := Options{Policies: []holdfast.Policy{holdfast.Unbuffered()}, Workloads: []*Workload{panics, plain}, Levels: []Level{Memory, Kill}, States: 100,
-		Dir: t.TempDir(), Child: child, Apart: true, Each: func(*Verdict) { heard++ }}
+	o := Options{Policies: []holdfast.Policy{holdfast.Unbuffered()}, Workloads: []*Workload{panics, plain}, Levels: []Level{Kill}, States: 100,
+		Dir: t.TempDir(), Child: child}
 	verdicts, err := Prove(t.Context(), o)
-	if err != nil || len(verdicts) != 4 || heard != 4 {
-		t.Fatalf("%d verdicts, %d heard: %v", len(verdicts), heard, err)
+	if err != nil || len(verdicts) != 2 {
+		t.Fatalf("%d verdicts: %v", len(verdicts), err)
 	}
 	for _, v := range verdicts {
 		switch {
@@ -89,23 +82,6 @@ func TestWorkloadThatPanicsIsBroken(t *testing.T) {
 			}
 		case v.Verdict == Broken:
 			t.Errorf("%s of %s: %s", v.Level, v.Workload, v.Failure.Words)
-		}
-	}
-}
-
-// TestJudgedApartIsJudgedAlike compares the verdicts of a process of its own with those of this one.
-func TestJudgedApartIsJudgedAlike(t *testing.T) {
-	t.Parallel()
-	o := Options{Policies: []holdfast.Policy{holdfast.Unbuffered(), holdfast.Durable()}, Workloads: []*Workload{plain}, Levels: []Level{Memory}, States: 100, Seed: 7, Child: child}
-	here, err := Prove(t.Context(), o)
-	o.Apart = true
-	apart, apartErr := Prove(t.Context(), o)
-	if err != nil || apartErr != nil || len(here) != 2 || len(apart) != 2 {
-		t.Fatalf("%d and %d verdicts: %v, %v", len(here), len(apart), err, apartErr)
-	}
-	for i, v := range here {
-		if a := apart[i]; a.Workload != v.Workload || a.Policy != v.Policy || a.Verdict != v.Verdict || a.Tally.States == 0 || a.Allowed != v.Allowed || (a.Failure == nil) != (v.Failure == nil) {
-			t.Errorf("%+v, and apart %+v", v, a)
 		}
 	}
 }

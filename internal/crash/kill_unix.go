@@ -161,3 +161,21 @@ func runAndKill(cmds []*exec.Cmd, kill bool, after time.Duration) (notes []Note,
 	}
 	return shared.All(), killed, err
 }
+
+// Panicked returns what a process of ours has broken, if it panicked by what it printed, or nil. One that gets no memory or no thread is
+// not to blame.
+func Panicked(said string) *Violation {
+	at := strings.Index(said, "panic: ")
+	if fatal := strings.Index(said, "fatal error: "); at < 0 || fatal >= 0 && fatal < at {
+		at = fatal
+	}
+	if at < 0 || strings.Contains(said, "out of memory") || strings.Contains(said, "newosproc") || strings.Contains(said, "failed to create new OS thread") {
+		return nil
+	}
+	const most = 600
+	words := said[at:]
+	if len(words) > most {
+		words = words[:most] + "…"
+	}
+	return &Violation{Rule: "panic", Words: "the program panicked: " + words}
+}

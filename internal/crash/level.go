@@ -68,11 +68,8 @@ type Options struct {
 	// InFakeTime, if there is one, calls a function in a bubble of fake time, and returns when all that it has started is over. An
 	// error says that it waits for ever. With it level memory judges periods by an exact clock.
 	InFakeTime func(func()) error
-	// Apart lets Child judge level memory: see [JudgeApart]. A workload that panics does not end this process then.
-	Apart bool
 	// Each is called with each verdict.
-	Each    func(*Verdict)
-	working func(cell int, made bool) // called before and behind each cell
+	Each func(*Verdict)
 }
 
 // A Command is a command line that ends by itself. Level fault judges its exit code and its words by
@@ -147,13 +144,7 @@ func Prove(ctx context.Context, o Options) ([]*Verdict, error) {
 			verdicts = append(verdicts, found...)
 			continue
 		}
-		var found []*Verdict
-		var err error
-		if level == Memory && o.Apart {
-			found, err = o.judgeApart(ctx, end)
-		} else {
-			found, err = o.judgeCells(ctx, level, end, judged)
-		}
+		found, err := o.judgeCells(ctx, level, end, judged)
 		if verdicts = append(verdicts, found...); err != nil {
 			return verdicts, err
 		}
@@ -219,16 +210,8 @@ func (o Options) judgeCells(ctx context.Context, level Level, end time.Time, jud
 		v := c.Verdict(level, o.Seed+uint64(i))
 		if o.Time > 0 && n >= must+atOnce && time.Now().After(end.Add(grace)) {
 			v.Verdict = NoTime
-		} else {
-			if o.working != nil {
-				o.working(i, false)
-			}
-			if err := v.make(ctx, c, o, long); err != nil {
-				stop(fmt.Errorf("level %s, workload %s under %v: %w", level, v.Workload, c.Policy, err))
-			}
-			if o.working != nil {
-				o.working(i, true)
-			}
+		} else if err := v.make(ctx, c, o, long); err != nil {
+			stop(fmt.Errorf("level %s, workload %s under %v: %w", level, v.Workload, c.Policy, err))
 		}
 		mu.Lock()
 		defer mu.Unlock()

@@ -118,11 +118,7 @@ func NewChild() *cobra.Command {
 		Use:    childCommand,
 		Short:  "do the work of a process that prove kills",
 		Hidden: true,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if slices.Equal(args, []string{crash.Apart}) { // what it answers is bytes, and no text
-				o := crash.Options{Workloads: catalogue.Workloads(), InFakeTime: inFakeTime}
-				return crash.JudgeApart(cmd.Context(), o, cmd.InOrStdin(), cli.Bare(cmd.OutOrStdout()))
-			}
+		RunE: func(_ *cobra.Command, args []string) error {
 			err := powercut.Process(args, crash.Options{Child: thisProgram, Workloads: catalogue.Workloads()})
 			if err != nil && len(args) == 0 {
 				err = cli.Misuse("prove calls this command itself", "%w", err)
@@ -379,7 +375,7 @@ func (p *proof) complete(ctx context.Context, stderr io.Writer) error {
 		return err
 	}
 	p.Self = func(ctx context.Context, args ...string) *exec.Cmd { return place.ThisProgram(ctx, args...) }
-	p.Child, p.Apart, p.InFakeTime = thisProgram, true, inFakeTime
+	p.Child, p.InFakeTime = thisProgram, inFakeTime
 	return p.completePower(ctx, stderr, all)
 }
 
