@@ -21,7 +21,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/holdfast-go/holdfast/internal/crash"
-	"github.com/holdfast-go/holdfast/internal/crash/syscallfault"
 	"github.com/holdfast-go/holdfast/internal/volume"
 )
 
@@ -289,7 +288,7 @@ func (r *room) work(ctx context.Context, c *cell, dir string, d *disk, long time
 			_ = cmd.Process.Kill() // it may have ended
 		}
 	}
-	err = r.until(c, cmd, nil, d, long, func() (int64, bool) {
+	err = r.until(c, cmd, d, long, func() (int64, bool) {
 		n := d.notes.Begun()
 		return int64(n - before), kill || n-before >= leastNotes
 	}, most, end)
@@ -304,7 +303,7 @@ func (r *room) work(ctx context.Context, c *cell, dir string, d *disk, long time
 
 // until runs a process that writes until the log has enough of it, and then calls end. It asks
 // count how much the process has noted, and whether that is enough.
-func (r *room) until(c *cell, cmd *exec.Cmd, keeper *syscallfault.Keeper, d *disk, long time.Duration, count func() (noted int64, enough bool), most int64, end func()) error {
+func (r *room) until(c *cell, cmd *exec.Cmd, d *disk, long time.Duration, count func() (noted int64, enough bool), most int64, end func()) error {
 	var said tail
 	if cmd.Stdout == nil {
 		cmd.Stdout = &said
@@ -313,7 +312,7 @@ func (r *room) until(c *cell, cmd *exec.Cmd, keeper *syscallfault.Keeper, d *dis
 	c.step("start of the program")
 	runtime.LockOSThread() // a capability is a thread's, and its children inherit it: the program needs none
 	_ = unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
-	err := keeper.Start(cmd)
+	err := cmd.Start()
 	runtime.UnlockOSThread()
 	if err != nil {
 		return err
@@ -412,14 +411,10 @@ func (r *room) workOfProgram(ctx context.Context, c *cell, dir string, d *disk, 
 	if err != nil {
 		return false, err
 	}
-	cmd, keeper, err := shell(ctx, dir, r.order.Program.Command)
-	if err != nil {
-		return false, err
-	}
-	defer keeper.End()
+	cmd := shell(ctx, dir, r.order.Program.Command)
 	cmd.Stdout = printed
 	began := time.Now()
-	err = r.until(c, cmd, keeper, d, long, func() (int64, bool) {
+	err = r.until(c, cmd, d, long, func() (int64, bool) {
 		info, err := printed.Stat()
 		if err != nil {
 			return 0, false
@@ -444,19 +439,14 @@ func (r *room) workOfProgram(ctx context.Context, c *cell, dir string, d *disk, 
 	return stopped, err
 }
 
-// shell runs a command in a directory. Its end ends all that it has started, also what has left its group: two lives must not
-// write at a time.
-func shell(ctx context.Context, dir, command string) (*exec.Cmd, *syscallfault.Keeper, error) {
+// shell runs a command in a directory. Its end ends all that it has started.
+func shell(ctx context.Context, dir, command string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "sh", "-c", command)
 	cmd.Dir = dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	keeper, err := syscallfault.Keep(cmd)
-	cmd.Cancel = keeper.End
-	if keeper == nil {
-		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = patience / 3
-	return cmd, keeper, err
+	return cmd
 }
 
 // printedNotes are the acknowledgements of a program, and the number of them in its first bytes.
