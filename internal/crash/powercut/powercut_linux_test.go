@@ -643,7 +643,7 @@ func TestSecondLifeIsCut(t *testing.T) {
 	o := chosen()
 	o.Workloads = append(o.Workloads, recalls)
 	for seed, found := uint64(1), false; !found; seed++ { // a cell has two lives by its seed
-		if seed > 8 {
+		if seed > 24 { // a busy machine judges few states of each
 			t.Fatal("it was not found")
 		}
 		o.Seed = seed
