@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -367,7 +368,7 @@ func (r *room) livesOfProgram(ctx context.Context, c *cell, dir string, d *disk,
 		return nil, err
 	}
 	stopped, err := r.workOfProgram(ctx, c, dir, d, after, 1)
-	if err != nil || !stopped { // it had no more to do
+	if err != nil || !stopped || worksIn(dir) { // it had no more to do, or a part of it has left its group, and two lives must not write at a time
 		return nil, err
 	}
 	printed, err := os.OpenFile(c.in("printed"), os.O_WRONLY|os.O_APPEND, 0)
@@ -392,6 +393,15 @@ func (r *room) livesOfProgram(ctx context.Context, c *cell, dir string, d *disk,
 		return behind, nil
 	}
 	return behind, ctx.Err()
+}
+
+// worksIn reports whether a process works in a directory.
+func worksIn(dir string) bool {
+	all, _ := filepath.Glob("/proc/[0-9]*/cwd")
+	return slices.ContainsFunc(all, func(name string) bool {
+		at, err := os.Readlink(name) // it may have ended
+		return err == nil && at == dir
+	})
 }
 
 // workOfProgram runs somebody's program and kills it when the log has enough of it, or has this number of its lines. Its unsynced
