@@ -149,7 +149,7 @@ func (m *machine) measure(ctx context.Context, k command.Kind, f *command.Flags,
 // judge prints what came of each claim, and fails where one is refuted. Where others had a share of the CPUs nothing is: two
 // arms that differ by what they wait for do not lose the same by that.
 func judge(list []claim, here machine, others float64, stdout io.Writer) error {
-	fmt.Fprintf(stdout, "%s; other programs had %.0f %% of the CPUs meanwhile.\n\n## check: what the pages claim, here\n\n| claim | at least | here | |\n|---|--:|--:|---|\n", command.Machine(), others*100)
+	fmt.Fprintf(stdout, "%s; other programs had %.0f %% of the CPUs meanwhile.\n\n# What the pages claim, here\n\n| claim | at least | here | |\n|---|--:|--:|---|\n", command.Machine(), others*100)
 	refuted, held, open := 0, 0, 0
 	for _, c := range list {
 		found := c.in(here)
