@@ -27,8 +27,12 @@ func Build(ctx context.Context, dir string) error {
 func Programs(ctx context.Context, names ...string) (list []string) {
 	for _, name := range names {
 		out, err := exec.CommandContext(ctx, name, "--version").Output()
-		if err != nil {
+		if errors.Is(err, exec.ErrNotFound) {
 			list = append(list, name+" is not installed")
+			continue
+		}
+		if err != nil { // such as mawk's awk
+			list = append(list, name+" (it does not say its version)")
 			continue
 		}
 		list = append(list, strings.Join(strings.Fields(FirstLine(string(out))), " "))
