@@ -440,7 +440,7 @@ func runCommands(t *testing.T, binary string, commands []string) {
 	}
 }
 
-// An answer is what a command wrote that several pages show, and the directory with its files.
+// An answer is the output of a command that several pages show, and the directory with the files that the command wrote.
 type answer struct {
 	once           sync.Once
 	dir            string

@@ -229,7 +229,7 @@ func useLog(r *crash.Run, made, targets int) (_ int, err error) {
 			continue
 		}
 		if err := l.Wait(context.Background(), last); err != nil {
-			// Some go on all the same. Where that is said to be durable, so is what is in front of it.
+			// Some programs go on behind a failed Wait. Where a later record is said to be durable, all records in front of it must be.
 			if last, again := put(made); again == nil && l.Wait(context.Background(), last) == nil {
 				id, n := number(made)
 				r.Note(crash.Accepted, id, n)

@@ -115,7 +115,7 @@ const eachCall = "each call"
 // readers are the calls that change nothing on a disk.
 var readers = []fault.DiskOp{fault.DiskStat, fault.DiskStatFD, fault.DiskStatPath, fault.DiskResolve, fault.DiskClose, fault.DiskOpenDir, fault.DiskLock, fault.DiskRead, fault.DiskReadNames}
 
-// A left is what a crash has left.
+// A left has the files behind a crash.
 type left struct {
 	what  string
 	files map[string][]byte
