@@ -36,7 +36,7 @@ const (
 	Resize               // a new size of a file
 	Name                 // names of directories, all together or not at all
 	Flush                // earlier writes are on the disk
-	Lose                 // a sync failed: what was done before to the file never gets there
+	Lose                 // a sync failed: what was done before to the file never gets there. In the log of a disk: it refused a write at Offset
 	Noted                // an acknowledgement
 	Killed               // the process was killed, and another one goes on with its files
 )

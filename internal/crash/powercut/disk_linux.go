@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 	"time"
 	"unsafe"
@@ -34,11 +35,18 @@ const (
 	onlyServes    = "serves"
 )
 
-// serveDisk is the disk's process. Its descriptors come from serve; it counts the bytes of 6.
-func serveDisk(how string) (err error) {
+// serveDisk is the disk's process. Its descriptors come from serve; it counts the bytes of 6. It refuses a write of a record: the
+// first is 1, and 0 is none.
+func serveDisk(how, refuses string) (err error) {
 	d := diskServer{server: server{device: 3, file: 5}, image: 4}
-	if how == refusesWrites {
+	nth, err := strconv.Atoi(refuses)
+	switch {
+	case err != nil:
+		return err
+	case how == refusesWrites:
 		d.refuse = refusesOnce()
+	case nth > 0:
+		d.refuse = refusesRecord(nth)
 	}
 	if d.notes, err = counter(how, 6); err != nil {
 		return err
@@ -146,7 +154,7 @@ func (r *room) serve(ctx context.Context, c *cell, image *os.File, how string) (
 	}
 	device := os.NewFile(uintptr(number), "/dev/fuse")
 	var said tail
-	cmd := r.child(ctx, diskArgument, how)
+	cmd := r.child(ctx, diskArgument, how, strconv.Itoa(c.refuses))
 	cmd.Stderr = &said
 	cmd.ExtraFiles = []*os.File{device, image, log, counted}
 	err = outside(cmd.Start)

@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/crash"
 )
 
-// A logged is an entry as the process that serves a disk or a tree writes it. It is a Write, a Flush, a Resize
-// or a Name, without UpTo. A Flush of a tree has the number of the file or directory.
+// A logged is an entry as the process that serves a disk or a tree writes it. It is a Write, a Flush, a Resize,
+// a Name or the Lose of a disk, without UpTo. A Flush of a tree has the number of the file or directory.
 type logged struct {
 	crash.Entry
 	notes uint64 // how many acknowledgements there were
@@ -45,7 +45,7 @@ func parseLog(b []byte) (all []logged, err error) {
 		op, size := binary.LittleEndian.Uint32(b), int(binary.LittleEndian.Uint32(b[4:]))
 		e := logged{notes: binary.LittleEndian.Uint64(b[8:])}
 		e.Op, e.At, e.File, e.Offset = crash.Op(op), int64(binary.LittleEndian.Uint64(b[16:])), binary.LittleEndian.Uint64(b[24:]), int64(binary.LittleEndian.Uint64(b[32:]))
-		if op == 0 || op > uint32(crash.Flush) {
+		if op == 0 || op > uint32(crash.Lose) {
 			return all, errLog
 		}
 		if size > len(b)-entrySize {

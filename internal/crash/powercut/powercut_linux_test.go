@@ -53,7 +53,7 @@ func beChild(mode string, args []string) error {
 		_, err := Run(context.Background(), o, kinds, time.Second)
 		return errors.Join(err, errors.New("nobody killed it"))
 	}
-	if mark := os.Getenv(stopMark); mark != "" && len(args) == 2 { // a server
+	if mark := os.Getenv(stopMark); mark != "" && (args[0] == diskArgument || args[0] == treeArgument) {
 		if f, err := os.OpenFile(mark, os.O_CREATE|os.O_EXCL, 0o600); err == nil {
 			_ = f.Close()
 			for {
@@ -62,7 +62,7 @@ func beChild(mode string, args []string) error {
 		}
 	}
 	o := chosen()
-	o.Workloads = append(o.Workloads, recalls)
+	o.Workloads = append(o.Workloads, ours...)
 	return Process(args, o)
 }
 
@@ -667,14 +667,106 @@ func TestSecondLifeIsCut(t *testing.T) {
 				t.Errorf("not behind a kill: %s", f.Words)
 			}
 			t.Log(f.Words)
-			kept, err := json.Marshal(f)
-			var again crash.Failure
-			if err := errors.Join(err, json.Unmarshal(kept, &again)); err != nil {
-				t.Fatal(err)
-			}
-			if v, err := Replay(t.Context(), o, &again, ""); err != nil || !reflect.DeepEqual(v, f.Violation) {
-				t.Errorf("judged again: %+v, %v; it was %+v", v, err, f.Violation)
-			}
+			againFromFile(t, f)
 		}
 	}
 }
+
+// trusts is a program whose sync fails, and which takes the success of a second sync for that of the first one's bytes.
+var trusts = syncing("trusts", func(f *os.File) error {
+	if f.Sync() == nil {
+		return nil
+	}
+	return f.Sync()
+})
+
+// hears is the same without the fault. It ends, and is started again.
+var hears = syncing("hears", (*os.File).Sync)
+
+// syncing is a program that appends records to a file, and acknowledges each when it is synced.
+func syncing(name string, sync func(*os.File) error) *crash.Workload {
+	return &crash.Workload{Name: name, Failing: true, Policies: []holdfast.Policy{holdfast.EachDurable()},
+		Targets: func(holdfast.Policy) []crash.Target { return []crash.Target{{Path: "log"}} },
+		Loss:    plain.Loss,
+		Run: func(r *crash.Run) error {
+			f, next, err := r.Open("log", 0)
+			if err != nil {
+				return err
+			}
+			for n, made := next[0], 0; err == nil && r.More(made); made++ {
+				r.Note(crash.Begun, 0, n+1)
+				if _, err = f.Write(crash.Record{N: n, Size: 100}.Append(nil)); err == nil {
+					err = sync(f.(*os.File))
+				}
+				if err == nil {
+					n++
+					r.Note(crash.Durable, 0, n)
+				}
+			}
+			return errors.Join(err, f.Close())
+		}}
+}
+
+// TestFailedSyncIsCut lets the disk refuse a write of a record, and cuts the power behind it: in the same life, or in one that
+// went on with the files. Who trusts a second sync is found and judged again from its file, and who hears the error is not.
+func TestFailedSyncIsCut(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"ext4", "xfs"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			needs(t, kind)
+			o := chosen()
+			o.Workloads = append(o.Workloads, trusts, hears)
+			o.Seed, o.States = 1, 60 // the others have fewer
+			for found := false; !found; o.Seed++ {
+				if o.Seed > 12 { // a busy machine judges few states of each
+					t.Fatal("it was not found")
+				}
+				verdicts, err := Run(t.Context(), o, []string{kind}, 3*time.Second)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, v := range verdicts {
+					f := v.Failure
+					switch v.Workload {
+					case hears.Name:
+						if f != nil || v.Unknown != "" || v.Faults != 1 || v.Tally.Acknowledged == 0 {
+							t.Errorf("%+v %+v", v, f)
+						}
+					case trusts.Name:
+						if v.Unknown != "" || v.Faults != 1 {
+							t.Errorf("%+v", v)
+						}
+						if found = f != nil; !found {
+							t.Logf("seed %d: %+v", o.Seed, v.Tally)
+							continue
+						}
+						if f.Violation.Rule != "lost" || !strings.Contains(f.Words, "; the disk refused a write at entry ") {
+							t.Errorf("%+v: %s", f.Violation, f.Words)
+						}
+						t.Log(f.Words)
+						againFromFile(t, f)
+					}
+				}
+			}
+		})
+	}
+}
+
+// againFromFile holds that a failing state is judged the same from its file.
+func againFromFile(t *testing.T, f *crash.Failure) {
+	t.Helper()
+	kept, err := json.Marshal(f)
+	var again crash.Failure
+	if err := errors.Join(err, json.Unmarshal(kept, &again)); err != nil {
+		t.Fatal(err)
+	}
+	o := chosen()
+	o.Workloads = append(o.Workloads, ours...)
+	if v, err := Replay(t.Context(), o, &again, ""); err != nil || !reflect.DeepEqual(v, f.Violation) {
+		t.Errorf("judged again: %+v, %v; it was %+v", v, err, f.Violation)
+	}
+}
+
+// ours are the workloads of these tests.
+var ours = []*crash.Workload{recalls, trusts, hears}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -130,19 +131,75 @@ func (c *cell) killedAfter(long time.Duration) time.Duration {
 	return time.Duration(float64(time.Millisecond) * math.Pow(max(1, float64(long)/float64(time.Millisecond)), random.Float64()))
 }
 
-// lives runs the workload of a cell until the log has enough of it. In part of the cells its process is killed before, and
-// another one goes on.
+// refusesData reports whether a file system goes on where its disk refuses a write of a file's bytes, and only such a write has a
+// record in it. btrfs keeps the bytes of small files in its trees, and others in a journal.
+func refusesData(k volume.Kind) bool {
+	return slices.Contains([]string{"ext4", "ext4-writeback", "ext3", "xfs"}, k.Name)
+}
+
+// refused returns the number of the write of a record that the disk of a cell refuses, in half of the cells without a kill. Each order
+// of magnitude comes as often.
+func (c *cell) refused() int {
+	random := rand.New(rand.NewPCG(c.seed, 10))
+	w, most := c.Workload, 64.0
+	switch {
+	case !refusesData(c.kind) || c.liar != "" || w.Outlived || len(w.Mounted) > 0:
+		return 0
+	case w.Failing: // it must meet it
+		most = 8
+	case w.Control != "" && w.Control != "correct" || c.killedAfter(time.Second) > 0 || random.IntN(2) == 0:
+		return 0
+	}
+	return int(math.Pow(most, random.Float64()))
+}
+
+// refusesRecord chooses the nth write that has a whole record in it, once. Records are in no journal and in no metadata.
+func refusesRecord(nth int) func(crash.Entry) bool {
+	seen := 0
+	return func(e crash.Entry) bool {
+		if seen == nth || !hasRecord(e.Data) {
+			return false
+		}
+		seen++
+		return seen == nth
+	}
+}
+
+func hasRecord(data []byte) bool {
+	for at := range data {
+		if _, ok := crash.ReadRecord(data[at:]); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// lives runs the workload of a cell until the log has enough of it. In part of the cells its process is killed before, or ends since
+// the disk has refused a write. Then another one goes on.
 func (r *room) lives(ctx context.Context, c *cell, dir string, d *disk, long time.Duration) (behind *restart, err error) {
-	number := 0
-	if after := c.killedAfter(long); after > 0 {
-		killed, err := r.work(ctx, c, dir, d, after, c.seed, number, true)
+	after, number, why := c.killedAfter(long), 0, "killed"
+	if after > 0 || c.refuses > 0 {
+		first := long
+		if after > 0 {
+			first = after
+		}
+		killed, err := r.work(ctx, c, dir, d, first, c.seed, number, after > 0)
+		if err != nil && c.refuses > 0 && ctx.Err() == nil && d.hasRefused() {
+			killed, why, err = true, "behind a sync that had failed", nil
+		}
 		if err != nil || !killed { // it had no more to do
 			return nil, err
 		}
-		c.step("survey behind a kill")
-		left, err := c.Workload.Look(dir, c.Workload.Targets(c.Policy))
+		c.step("survey between two lives")
+		if c.refuses > 0 { // what the disk has refused is clean in the page cache. The kernel may drop it at any time, and does so now
+			err = dropClean(dir)
+		}
+		left, lookErr := c.Workload.Look(dir, c.Workload.Targets(c.Policy))
+		if err = errors.Join(err, lookErr); c.refuses > 0 && stops(err) {
+			return nil, nil
+		}
 		if err != nil {
-			return nil, &crash.RunError{Err: fmt.Errorf("what a kill has left can't be read: %w", err)}
+			return nil, &crash.RunError{Err: fmt.Errorf("what is left can't be read, %s: %w", why, err)}
 		}
 		if behind, err = d.restartOf(d.notes.Begun(), left); err != nil {
 			return nil, err
@@ -150,11 +207,40 @@ func (r *room) lives(ctx context.Context, c *cell, dir string, d *disk, long tim
 		long, number = max(long-after, long/4), 1
 	}
 	_, err = r.work(ctx, c, dir, d, long, c.seed+uint64(number), number, false)
+	if behind != nil && c.refuses > 0 && stops(err) {
+		return behind, nil
+	}
 	// The disk's process, the end of the time and a full disk are not the workload's.
 	if err != nil && behind != nil && ctx.Err() == nil && unix.Statfs(dir, &unix.Statfs_t{}) == nil && !strings.Contains(err.Error(), unix.ENOSPC.Error()) {
-		err = &crash.RunError{Err: fmt.Errorf("killed and started again, it failed: %w", err)}
+		err = &crash.RunError{Err: fmt.Errorf("%s and started again, it failed: %w", why, err)}
 	}
 	return behind, err
+}
+
+// hasRefused reports whether the disk has refused a write of a record.
+func (d *disk) hasRefused() bool {
+	all, err := d.entries()
+	return err == nil && slices.ContainsFunc(all, func(e logged) bool { return e.Op == crash.Lose })
+}
+
+// stops reports whether an error is of a file system that has stopped, or of the first sync behind a write that was refused before
+// anybody synced: the kernel says so to whom asks next.
+func stops(err error) bool {
+	return err != nil && (strings.Contains(err.Error(), unix.EIO.Error()) || strings.Contains(err.Error(), unix.EROFS.Error()))
+}
+
+// dropClean drops the bytes of files that the page cache need not write to the disk.
+func dropClean(dir string) error {
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		return errors.Join(unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED), f.Close())
+	})
 }
 
 // inTime says of a failure that the time was over, which ends the processes.
@@ -281,6 +367,7 @@ func addImage(l *crash.Log, image *os.File) error {
 func (r *room) work(ctx context.Context, c *cell, dir string, d *disk, long time.Duration, seed uint64, number int, kill bool) (killed bool, err error) {
 	cmd := r.child(ctx, c.Workload.Name, c.Policy.String(), dir, strconv.FormatUint(seed, 10), strconv.Itoa(number))
 	d.notes.Give(cmd)
+	d.notes.End(math.MaxInt32) // a life before may have been asked to end
 	before := d.notes.Begun()
 	most, end := int64(mostNotes), func() { d.notes.End(0) }
 	if kill {

@@ -47,8 +47,8 @@ func Process(args []string, o crash.Options) error {
 		return crash.Child(args, o.Workloads)
 	}
 	switch {
-	case args[0] == diskArgument && len(args) == 2:
-		return serveDisk(args[1])
+	case args[0] == diskArgument && len(args) == 3:
+		return serveDisk(args[1], args[2])
 	case args[0] == treeArgument && len(args) == 2:
 		return serveTreeHere(args[1])
 	case args[0] == awayArgument && len(args) == 1:
@@ -218,8 +218,10 @@ type cell struct {
 	dir   string
 	owner string // of its disk's mount
 	liar  string // of a control: what the disk does
-	doing atomic.Pointer[step]
-	disk  atomic.Pointer[disk] // the last
+	// Refuses is the number of the write of a record that the disk refuses, from 1 on; 0 is none.
+	refuses int
+	doing   atomic.Pointer[step]
+	disk    atomic.Pointer[disk] // the last
 }
 
 // A step of a cell may not take longer than patience.
@@ -288,6 +290,11 @@ func (r *room) cells() (cells []*cell, err error) {
 		if p := r.order.Program; p != nil {
 			cells = append(cells, &cell{Cell: crash.Cell{Workload: p.Workload(), Policy: holdfast.EachDurable()}, kind: k})
 		}
+		for _, w := range o.Workloads {
+			if w.Failing && refusesData(k) {
+				cells = append(cells, &cell{Cell: crash.Cell{Workload: w, Policy: w.Policies[0]}, kind: k})
+			}
+		}
 		for _, c := range o.Cells(crash.PowerCut) {
 			if c.Workload.Journal && journalsData(k) {
 				continue
@@ -312,6 +319,9 @@ func (r *room) cells() (cells []*cell, err error) {
 		c.seed = r.order.Seed + uint64(i)
 		c.dir = filepath.Join(r.top, fmt.Sprint("cell", c.seed))
 		c.owner = fmt.Sprintf("%s:%d", r.order.Owner, i)
+		if r.order.programOf(c) == nil {
+			c.refuses = c.refused()
+		}
 	}
 	return cells, nil
 }
@@ -355,6 +365,11 @@ func (r *room) judge(c *cell, end time.Time) (*crash.Verdict, error) {
 	m, err := mounterOf(l, r.workloads, c.dir, c.step)
 	if err != nil {
 		return nil, err
+	}
+	for _, e := range l.Entries {
+		if e.Op == crash.Lose {
+			v.Faults++
+		}
 	}
 	random := rand.New(rand.NewPCG(c.seed, 5))
 	liar := v.Control != "" && v.Control != "correct"
@@ -410,7 +425,7 @@ func (c *cursor) someState(random *rand.Rand) crash.State {
 }
 
 // positions chooses where the power is cut, in order: half right before a flush, half anywhere, or half of these where a
-// killed process was started again: what that finds and promises waits for its first flush, or not.
+// process was started again, or the disk has refused a write: what is found and promised there waits for the next flush, or not.
 // Flushes that cover more writes are chosen more often: one write alone is there or not.
 func positions(l *crash.Log, count int, random *rand.Rand) (all []int) {
 	const near = 16 // entries
@@ -423,7 +438,7 @@ func positions(l *crash.Log, count int, random *rand.Rand) (all []int) {
 		case crash.Flush:
 			flushes = append(flushes, slices.Repeat([]int{i}, max(0, writes-1))...)
 			writes = 0
-		case crash.Killed:
+		case crash.Killed, crash.Lose:
 			for at := i + 1; at <= min(i+near, len(l.Entries)); at++ {
 				starts = append(starts, at)
 			}

@@ -205,7 +205,7 @@ func (d *diskServer) answer(op uint32, in []byte, size int64) (unix.Errno, error
 		data := in[40:][:n]
 		e := crash.Entry{Op: crash.Write, Offset: at, Data: data}
 		if d.refuse != nil && d.refuse(e) {
-			return unix.EIO, nil
+			return unix.EIO, d.log(crash.Entry{Op: crash.Lose, Offset: at})
 		}
 		if err := d.log(e); err != nil {
 			return 0, err

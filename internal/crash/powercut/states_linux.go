@@ -124,8 +124,12 @@ func mounterOf(l *crash.Log, workloads []*crash.Workload, dir string, step func(
 	if err = errors.Join(err, policyErr); err != nil || w == nil {
 		return nil, errors.Join(err, fmt.Errorf("workload %q", l.Workload))
 	}
-	return &mounter{dir: dir, kind: k, workload: w, policy: p, targets: w.Targets(p), seed: l.Seed,
-		loss: crash.Cell{Workload: w, Policy: p}.Verdict(crash.PowerCut, 0).Loss, program: l.Program, step: step}, nil
+	loss := crash.Cell{Workload: w, Policy: p}.Verdict(crash.PowerCut, 0).Loss
+	refused := slices.ContainsFunc(l.Entries, func(e crash.Entry) bool { return e.Op == crash.Lose })
+	if refused && !loss.Power.None() { // no policy bounds what waits for a sync that has failed
+		loss.Power.Bytes, loss.Power.Time = holdfast.Unlimited, holdfast.Unlimited
+	}
+	return &mounter{dir: dir, kind: k, workload: w, policy: p, targets: w.Targets(p), seed: l.Seed, loss: loss, program: l.Program, step: step}, nil
 }
 
 // judge mounts a state and judges it. The next run's files are judged too, if again says so. The
@@ -382,13 +386,15 @@ func (m *mounter) explain(f *crash.Failure) string {
 	}
 	c := m.cursor(f.Log)
 	c.to(f.State.Position)
-	noted, flush, killed := -1, -1, ""
+	noted, flush, before := -1, -1, ""
 	for i, e := range f.Log.Entries[:f.State.Position] {
 		switch {
 		case e.Op == crash.Flush:
 			flush = i
 		case e.Op == crash.Killed:
-			killed = fmt.Sprintf("; it was killed and started again at entry %d", i)
+			before += fmt.Sprintf("; it was killed and started again at entry %d", i)
+		case e.Op == crash.Lose:
+			before += fmt.Sprintf("; the disk refused a write at entry %d", i)
 		case e.Op == crash.Noted && e.Note.ID == f.Violation.ID && e.Note.Kind == crash.Durable && (e.Note.N > f.Violation.N && noted < 0 || m.targets[e.Note.ID].Object):
 			noted = i
 		}
@@ -399,5 +405,5 @@ func (m *mounter) explain(f *crash.Failure) string {
 		words += fmt.Sprintf(". It was acknowledged at log entry %d", noted)
 	}
 	return fmt.Sprintf("%s; the last flush was at %d; %d writes of blocks were pending, and %d of them are there%s; the crash came before entry %d",
-		words, flush, len(c.pending), there, killed, f.State.Position)
+		words, flush, len(c.pending), there, before, f.State.Position)
 }
