@@ -13,6 +13,7 @@
 package crash
 
 import (
+	"bytes"
 	"encoding/binary"
 	"hash/crc32"
 )
@@ -54,6 +55,21 @@ func (r Record) Append(b []byte) []byte {
 func checksum(p []byte) uint32 {
 	table := crc32.MakeTable(crc32.Castagnoli) // it is made at the first call
 	return crc32.Update(crc32.Checksum(p[:12], table), table, p[16:])
+}
+
+// HasRecord reports whether a record begins somewhere in b, whose rest may be missing.
+func HasRecord(b []byte) bool {
+	const most = 1 << 26 // bytes of a record
+	for {
+		at := bytes.Index(b, binary.LittleEndian.AppendUint32(nil, magic))
+		if at < 0 || len(b)-at < HeaderSize {
+			return false
+		}
+		if b = b[at:]; binary.LittleEndian.Uint32(b[4:]) >= HeaderSize && binary.LittleEndian.Uint32(b[4:]) <= most {
+			return true
+		}
+		b = b[1:]
+	}
 }
 
 // ReadRecord reads the record at the beginning of b. It is not ok if that is none, or not whole.

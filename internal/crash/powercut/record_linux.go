@@ -125,7 +125,7 @@ func (d *disk) restartOf(noted uint64, left *crash.Survivors) (*restart, error) 
 func (c *cell) killedAfter(long time.Duration) time.Duration {
 	random := rand.New(rand.NewPCG(c.seed, 9))
 	w := c.Workload
-	if w.Outlived || len(w.Mounted) > 0 || c.liar != "" || w.Control != "" && w.Control != "correct" || random.IntN(2) == 0 {
+	if w.Outlived || c.liar != "" || w.Control != "" && w.Control != "correct" || random.IntN(2) == 0 {
 		return 0
 	}
 	return time.Duration(float64(time.Millisecond) * math.Pow(max(1, float64(long)/float64(time.Millisecond)), random.Float64()))
@@ -143,7 +143,7 @@ func (c *cell) refused() int {
 	random := rand.New(rand.NewPCG(c.seed, 10))
 	w, most := c.Workload, 64.0
 	switch {
-	case !refusesData(c.kind) || c.liar != "" || w.Outlived || len(w.Mounted) > 0:
+	case !refusesData(c.kind) || c.liar != "" || w.Outlived:
 		return 0
 	case w.Failing: // it must meet it
 		most = 8
@@ -153,25 +153,16 @@ func (c *cell) refused() int {
 	return int(math.Pow(most, random.Float64()))
 }
 
-// refusesRecord chooses the nth write that has a whole record in it, once. Records are in no journal and in no metadata.
+// refusesRecord chooses the nth write in which a record begins, once. Records are in no journal and in no metadata.
 func refusesRecord(nth int) func(crash.Entry) bool {
 	seen := 0
 	return func(e crash.Entry) bool {
-		if seen == nth || !hasRecord(e.Data) {
+		if seen == nth || !crash.HasRecord(e.Data) {
 			return false
 		}
 		seen++
 		return seen == nth
 	}
-}
-
-func hasRecord(data []byte) bool {
-	for at := range data {
-		if _, ok := crash.ReadRecord(data[at:]); ok {
-			return true
-		}
-	}
-	return false
 }
 
 // lives runs the workload of a cell until the log has enough of it. In part of the cells its process is killed before, or ends since

@@ -426,6 +426,7 @@ func (c *cursor) someState(random *rand.Rand) crash.State {
 
 // positions chooses where the power is cut, in order: half right before a flush, half anywhere, or half of these where a
 // process was started again, or the disk has refused a write: what is found and promised there waits for the next flush, or not.
+// Most of these are behind a promise.
 // Flushes that cover more writes are chosen more often: one write alone is there or not.
 func positions(l *crash.Log, count int, random *rand.Rand) (all []int) {
 	const near = 16 // entries
@@ -441,6 +442,9 @@ func positions(l *crash.Log, count int, random *rand.Rand) (all []int) {
 		case crash.Killed, crash.Lose:
 			for at := i + 1; at <= min(i+near, len(l.Entries)); at++ {
 				starts = append(starts, at)
+				if l.Entries[at-1].Op == crash.Noted {
+					starts = append(starts, at, at, at)
+				}
 			}
 		}
 	}
