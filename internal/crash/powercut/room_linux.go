@@ -319,7 +319,7 @@ func (r *room) cells() (cells []*cell, err error) {
 		c.seed = r.order.Seed + uint64(i)
 		c.dir = filepath.Join(r.top, fmt.Sprint("cell", c.seed))
 		c.owner = fmt.Sprintf("%s:%d", r.order.Owner, i)
-		if r.order.programOf(c) == nil {
+		if r.order.Show == "" && r.order.programOf(c) == nil {
 			c.refuses = c.refused()
 		}
 	}
