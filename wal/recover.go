@@ -20,6 +20,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/durable"
 	"github.com/holdfast-go/holdfast/internal/sys"
+	"github.com/holdfast-go/holdfast/internal/vfs"
 )
 
 // A dirState holds the segments that load found in a directory.
@@ -481,6 +482,9 @@ func (l *Log) recover(path string) (found Recovery, err error) {
 	if err != nil {
 		return found, err
 	}
+	if n := len(segments); n > 0 && !segments[n-1].missing {
+		l.evict(segments[n-1].name)
+	}
 	st, err := load(&l.dir, segments, 0, nil)
 	var damage *DamageError
 	var aside []string
@@ -580,6 +584,23 @@ func (l *Log) continueIn(st *dirState, head *segment) (err error) {
 		st.void = append(st.void, head)
 	}
 	return nil
+}
+
+// evict lets the last segment be read from the disk. What the disk has refused is in the page cache until then, and on ext4 it would
+// not help to write that again: where a page's first write has failed, its extent stays unwritten, whatever a later sync of
+// the cached page returns (Linux 6.18, a segment that was allocated without zeros).
+func (l *Log) evict(name string) {
+	d, ok := l.disk.(vfs.PageCache)
+	if !ok {
+		return
+	}
+	fd, _, err := l.dir.open(name, os.O_RDWR, 0)
+	if err != nil {
+		return // the reader says so
+	}
+	_ = l.disk.Datasync(fd) // only clean pages are dropped. Of a failure the reader finds what it has left
+	_ = d.Evict(fd)
+	_ = l.disk.Close(fd)
 }
 
 // restore writes the frames of a segment from an offset on again.
