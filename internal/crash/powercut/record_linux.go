@@ -182,8 +182,8 @@ func (r *room) lives(ctx context.Context, c *cell, dir string, d *disk, long tim
 			return nil, err
 		}
 		c.step("survey between two lives")
-		if c.refuses > 0 { // what the disk has refused is clean in the page cache. The kernel may drop it at any time, and does so now
-			err = dropClean(dir)
+		if c.refuses > 0 {
+			err = dropPages(dir)
 		}
 		left, lookErr := c.Workload.Look(dir, c.Workload.Targets(c.Policy))
 		if err = errors.Join(err, lookErr); c.refuses > 0 && stops(err) {
@@ -220,8 +220,11 @@ func stops(err error) bool {
 	return err != nil && (strings.Contains(err.Error(), unix.EIO.Error()) || strings.Contains(err.Error(), unix.EROFS.Error()))
 }
 
-// dropClean drops the bytes of files that the page cache need not write to the disk.
-func dropClean(dir string) error {
+// dropPages writes all files to the disk and drops them from the page cache, as the kernel may at any time. What the disk has refused
+// is read from the cache before. On ext4 (Linux 6.18) it may not even be there when it was written again and synced: the extent of
+// a page whose first write has failed stays unwritten until the page is read again. No program can know that of a process before it.
+func dropPages(dir string) error {
+	_ = syncAll(dir) // of the refused write, maybe
 	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return err
