@@ -408,7 +408,7 @@ func (v *Verdict) judge(doubted map[string]bool) {
 	caught := v.Failure != nil
 	// These lose what was synced, from any program: names on ext2, files that grow on f2fs, what
 	// several sync at once on nilfs2. A control shows it in most runs, not in all. In another kernel they have a prefix.
-	loses := slices.ContainsFunc([]string{"ext2", "f2fs", "nilfs2"}, func(kind string) bool { return strings.HasSuffix(v.FS, kind) })
+	loses := slices.ContainsFunc([]string{"ext2", "ext4-nojournal", "f2fs", "nilfs2"}, func(kind string) bool { return strings.HasSuffix(v.FS, kind) })
 	switch {
 	case v.Verdict == NoTime:
 	case v.Unknown != "":

@@ -11,12 +11,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/catalogue"
 	"github.com/holdfast-go/holdfast/internal/crash"
 	"github.com/holdfast-go/holdfast/internal/isolate"
 	"github.com/holdfast-go/holdfast/internal/volume"
@@ -62,7 +64,7 @@ func beChild(mode string, args []string) error {
 		}
 	}
 	o := chosen()
-	o.Workloads = append(o.Workloads, ours...)
+	o.Workloads = append(o.Workloads, ours()...)
 	return Process(args, o)
 }
 
@@ -95,8 +97,14 @@ var plain = &crash.Workload{Name: "plain", Control: "correct", Below: true, Poli
 			n := uint64(r.Number+1)<<32 | uint64(made+1)
 			r.Note(crash.Begun, 0, n)
 			data := crash.Record{N: n, Size: 700}.Append(nil)
-			if err := errors.Join(r.WriteFile("c0.tmp", data, true), r.Rename("c0.tmp", "c0"), r.SyncDir()); err != nil {
-				return err
+			for _, step := range []func() error{
+				func() error { return r.WriteFile("c0.tmp", data, true) },
+				func() error { return r.Rename("c0.tmp", "c0") },
+				r.SyncDir,
+			} {
+				if err := step(); err != nil {
+					return err
+				}
 			}
 			r.Note(crash.Durable, 0, n)
 		}
@@ -762,11 +770,99 @@ func againFromFile(t *testing.T, f *crash.Failure) {
 		t.Fatal(err)
 	}
 	o := chosen()
-	o.Workloads = append(o.Workloads, ours...)
+	o.Workloads = append(o.Workloads, ours()...)
 	if v, err := Replay(t.Context(), o, &again, ""); err != nil || !reflect.DeepEqual(v, f.Violation) {
 		t.Errorf("judged again: %+v, %v; it was %+v", v, err, f.Violation)
 	}
 }
 
-// ours are the workloads of these tests.
-var ours = []*crash.Workload{recalls, trusts, hears}
+// ours are the workloads of these tests. Of holdfast's own the disk refuses a write in each run.
+func ours() []*crash.Workload {
+	all := []*crash.Workload{recalls, trusts, hears}
+	for name, policy := range map[string]holdfast.Policy{"writer": holdfast.Durable(), "rotate": holdfast.Durable(),
+		"wal": {Buffer: 4 * holdfast.KiB, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}} { // whose segments are allocated without zeros
+		w := *catalogue.Find(name)
+		w.Failing, w.Policies = true, []holdfast.Policy{policy}
+		all = append(all, &w)
+	}
+	return all
+}
+
+// TestOursHoldBehindAFailedSync lets the disk refuse a write of holdfast's own, lets them go on or be opened again, and cuts the
+// power.
+func TestOursHoldBehindAFailedSync(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"ext4", "xfs"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			needs(t, kind)
+			met := map[string]int{}
+			for seed := range uint64(4) {
+				o := chosen()
+				o.Workloads, o.Seed, o.States = ours(), 100*seed, 60
+				verdicts, err := Run(t.Context(), o, []string{kind}, 2*time.Second)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, v := range verdicts {
+					own := catalogue.Find(v.Workload) != nil
+					if met[v.Workload] += v.Faults; own && (v.Failure != nil || v.Unknown != "") {
+						t.Errorf("seed %d: %s: %s%+v", o.Seed, v.Workload, v.Unknown, v.Failure)
+					}
+				}
+			}
+			for _, name := range []string{"writer", "rotate", "wal"} {
+				if met[name] == 0 {
+					t.Errorf("no write of %s was refused", name)
+				}
+			}
+		})
+	}
+}
+
+// TestSecondLifeOfAProgramIsCut kills programs of the shell, lets them go on, and cuts the power then. The first life of both acknowledges
+// what it has synced; of what it has not, a second life finds the lines in the page cache.
+func TestSecondLifeOfAProgramIsCut(t *testing.T) {
+	t.Parallel()
+	needs(t, "ext4")
+	lives := 0
+	judged := func(seed uint64, found string) *crash.Failure {
+		t.Helper()
+		o := chosen()
+		o.States, o.Seed = 60, seed
+		o.Program = &crash.Program{Read: "touch log; cat log", Command: "[ -e log ] || { touch log; sync log .; }; n=$(wc -l <log); if [ $n != 0 ]; then " + found + "; echo ack $n; fi; " +
+			`while :; do n=$((n+1)); printf "%07d\n" $n >>log; if [ $((n%8)) = 0 ]; then sleep 0.02; sync log; echo ack $n; fi; done`}
+		verdicts, err := Run(t.Context(), o, []string{"ext4"}, 2*time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(verdicts, func(v *crash.Verdict) bool { return v.Workload == "program" })
+		v := verdicts[i]
+		if v.Unknown != "" || v.Tally.Acknowledged == 0 {
+			t.Fatalf("%+v", v)
+		}
+		c := &cell{Cell: crash.Cell{Workload: o.Program.Workload()}, seed: v.Seed}
+		if c.killedAfter(time.Second) > 0 {
+			lives++
+		}
+		return v.Failure
+	}
+	for seed := uint64(1); lives < 2; seed++ { // a cell has two lives by its seed
+		if f := judged(seed, "sync log"); f != nil {
+			t.Errorf("a correct one: %+v", f)
+		}
+	}
+	for seed := uint64(1); ; seed++ {
+		if seed > 24 {
+			t.Fatal("it was not found")
+		}
+		if f := judged(seed, ":"); f != nil {
+			if f.Violation.Rule != "lost" || !strings.Contains(f.Words, "it was killed and started again at entry ") {
+				t.Errorf("not behind a kill: %s", f.Words)
+			}
+			t.Logf("seed %d: %s", seed, f.Words)
+			againFromFile(t, f)
+			return
+		}
+	}
+}

@@ -449,6 +449,9 @@ func (r *room) livesOfProgram(ctx context.Context, c *cell, dir string, d *disk,
 		return nil, err
 	}
 	stopped, err := r.workOfProgram(ctx, c, dir, d, after, 1)
+	for end := time.Now().Add(dies); stopped && worksIn(dir) && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
 	if err != nil || !stopped || worksIn(dir) { // it had no more to do, or a part of it has left its group, and two lives must not write at a time
 		return nil, err
 	}
@@ -475,6 +478,9 @@ func (r *room) livesOfProgram(ctx context.Context, c *cell, dir string, d *disk,
 	}
 	return behind, ctx.Err()
 }
+
+// dies is how long a killed process may take to end: a sync that it has begun goes on.
+const dies = 2 * time.Second
 
 // worksIn reports whether a process works in a directory.
 func worksIn(dir string) bool {
