@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
@@ -99,5 +101,57 @@ func TestWhatHasItsNameIsLeft(t *testing.T) {
 	}
 	if _, err := os.Stat(d.Name()); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestADirectoryExchangedForALinkIsNotOpened has somebody exchange the name of a directory and a link to another one all the time: of
+// the same user, so that its owner says nothing. What is opened is the first, or nothing.
+func TestADirectoryExchangedForALinkIsNotOpened(t *testing.T) {
+	parent := t.TempDir()
+	at := func(name string) string { return filepath.Join(parent, name) }
+	if err := errors.Join(os.Mkdir(at("ours"), 0o700), os.Mkdir(at("other"), 0o700), os.Symlink("other", at("link"))); err != nil {
+		t.Fatal(err)
+	}
+	want, err := os.Stat(at("ours"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends, ended := make(chan bool), make(chan error, 1)
+	go func() {
+		for {
+			select {
+			case <-ends:
+				ended <- nil
+				return
+			default:
+			}
+			if err := unix.Renameat2(unix.AT_FDCWD, at("ours"), unix.AT_FDCWD, at("link"), unix.RENAME_EXCHANGE); err != nil {
+				ended <- err
+				return
+			}
+		}
+	}()
+	const most, enough = 1_000_000, 20
+	exchanged, opened := 0, 0
+	for try := 0; try < most && (exchanged < enough || opened < enough); try++ {
+		d, err := Open(parent, "ours")
+		switch {
+		case errors.Is(err, errExchanged):
+			exchanged++
+		case err == nil:
+			opened++
+			if !os.SameFile(d.is, want) {
+				t.Error("the other directory was opened")
+				try = most
+			}
+			_ = d.Close()
+		}
+	}
+	close(ends)
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if !t.Failed() && exchanged < enough {
+		t.Errorf("it was exchanged %d times while it was opened", exchanged)
 	}
 }

@@ -227,7 +227,8 @@ func TestRefusedWriteIsShown(t *testing.T) {
 		if x.Writes == "by holdfast" {
 			second = "EIO"
 		}
-		if x.First != "EIO" || x.Second != second || x.After == "the record" {
+		healed := x.Writes == "written again" && x.FS != "ext4" // there the extent stays unwritten
+		if x.First != "EIO" || x.Second != second || (x.After == "the record") != healed {
 			t.Errorf("%+v", x)
 		}
 		if after := map[string]string{"overwritten": "the old one", "preallocated": "zeros"}[x.Writes]; after != "" && x.After != after {

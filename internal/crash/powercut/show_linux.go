@@ -79,6 +79,7 @@ type refusal struct {
 	at     int64 // where in the file the block is
 	before int64 // the size of the file before
 	holes  bool  // its blocks are only reserved, and never written
+	again  bool  // it is written again before the second sync
 	ours   bool  // by a Writer of holdfast
 }
 
@@ -86,6 +87,7 @@ var refusals = []refusal{
 	{writes: "appended", at: pageSize, before: pageSize},
 	{writes: "overwritten", before: pageSize},
 	{writes: "preallocated", before: pageSize, holes: true},
+	{writes: "written again", at: pageSize, before: pageSize, again: true},
 	{writes: "by holdfast", at: pageSize, before: pageSize, ours: true},
 }
 
@@ -141,7 +143,7 @@ func (x refusal) prepare(path string, old []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// write writes the block and syncs twice, and returns how that went. A file system that has failed before takes
+// write writes the block and syncs twice, and returns how that went. A block may be written again in between. A file system that has failed before takes
 // no write.
 func (x refusal) write(path string, block []byte) (first, second string) {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
@@ -153,7 +155,13 @@ func (x refusal) write(path string, block []byte) (first, second string) {
 		if _, err := f.WriteAt(block, x.at); err != nil {
 			return outcome(err), "-"
 		}
-		return outcome(f.Sync()), outcome(f.Sync())
+		first = outcome(f.Sync())
+		if x.again {
+			if _, err := f.WriteAt(block, x.at); err != nil {
+				return first, outcome(err)
+			}
+		}
+		return first, outcome(f.Sync())
 	}
 	_, err = f.Seek(x.at, io.SeekStart)
 	var w *holdfast.Writer
