@@ -196,7 +196,7 @@ func (s *spread) refusal() error {
 		if t.FirstLost > 0 {
 			hint = fmt.Sprintf("%s of the input are not written, the first is line %d; make room, then pass these and the rest again", cli.CountText(lost, "line"), t.FirstLost)
 		}
-		return &cli.Refusal{Code: cli.ExitNotMet, Err: fmt.Errorf("stopped at line %d: %s", t.Lines, cli.PlainText(s.stop)), Hint: hint}
+		return &cli.Refusal{Code: cli.ExitNotMet, Err: fmt.Errorf("stopped at line %d: %s", t.Lines, textOf(s.stop)), Hint: hint}
 	case errors.Is(s.stop, errNoReader):
 		return &cli.Refusal{Code: cli.ExitUnread, Err: s.stop, Hint: fmt.Sprintf("the lines up to line %d are durable, and later ones were not accepted", t.Lines)}
 	case s.stop != nil:
