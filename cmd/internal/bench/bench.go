@@ -175,6 +175,10 @@ func (b *benchmark) check(cmd *cobra.Command) error {
 	switch {
 	case b.room > 0 && !b.steady:
 		return cli.Misuse("add --steady, or leave --room out", "--room needs --steady: it is the largest file of a steady trial")
+	case cmd.Flags().Changed("threshold") && b.baseline.Against == "" && b.baseline.Program == "":
+		return cli.Misuse("add --baseline or --against, or leave --threshold out", "--threshold needs something to compare with")
+	case cmd.Flags().Changed("baseline-dir") && b.baseline.Against == "" && b.baseline.Save == "":
+		return cli.Misuse("add --baseline or --save-baseline, or leave --baseline-dir out", "--baseline-dir is where baselines are, and the run has none")
 	case b.fio == "-" && (b.Export != "" || b.baseline.Against != ""):
 		return cli.Misuse("name a file for --emit-fio", "--emit-fio - writes to standard output, and so do --export and --baseline")
 	}
