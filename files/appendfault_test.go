@@ -630,6 +630,29 @@ func TestDirectoryWhoseNameMayBeLostTakesNothing(t *testing.T) {
 	mustAppend(t, f, "/z/log", "durable")
 }
 
+// TestAFailedSyncRefusesDirectoriesThatAreFoundLater: it may have lost the names that others gave, and no later sync tells.
+func TestAFailedSyncRefusesDirectoriesThatAreFoundLater(t *testing.T) {
+	disk := fault.NewDisk()
+	for _, dir := range []string{"/x", "/x/known", "/x/found"} {
+		disk.MkdirAll(dir)
+	}
+	options := files.Options{Policy: holdfast.EachDurable(), MkdirAll: true, Retry: once}
+	f := onDisk(t, disk, options)
+	beside := besideFiles(disk, f, options)
+	defer closeFiles(t, beside)
+	mustAppend(t, f, "/x/known/log", "durable")
+	disk.Add(fault.DiskFault{Op: fault.DiskSync, Path: "/x", Times: 1, Err: syscall.EIO})
+	failureOf(t, f.Append(noContext, "/x/new/log", []byte("x")), "/x/new/log", syscall.EIO)
+	mustAppend(t, f, "/x/known/other", "durable")
+	mustAppend(t, f, "/x/newer/log", "durable")
+	for _, set := range []*files.Set{f, beside} {
+		err := set.Append(noContext, "/x/found/log", []byte("x"))
+		if !errors.Is(err, durable.ErrDirLost) || !strings.Contains(err.Error(), "the name of the directory /x/found may be lost: another sync of the directory failed: rename it") {
+			t.Errorf("the directory's name may be lost, and Append says %v", err)
+		}
+	}
+}
+
 func TestErrseqDescriptorOfAFailureIsNotAskedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := fault.NewDisk(fault.DiskFault{Op: fault.DiskSyncAll, Delay: 10 * time.Millisecond},

@@ -1,7 +1,7 @@
 // Package files writes many files, whole or piece by piece, and makes them durable
-// together. It makes one sync of a file system where that is cheaper than one of each file.
-// A [holdfast.Policy] says when. It keeps descriptors open within a limit, retries failures
-// that may pass, and reports the outcome of every file. Start with [New].
+// together. A [holdfast.Policy] says when bytes are flushed and synced. Where it is cheaper, a
+// whole file system is synced once in place of each file. A [Set] keeps descriptors open within
+// a limit, retries failures that may pass, and reports the outcome of every file. Start with [New].
 package files
 
 import (

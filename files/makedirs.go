@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/durable"
 	"github.com/holdfast-go/holdfast/internal/handles"
 	"github.com/holdfast-go/holdfast/internal/keyed"
 	"github.com/holdfast-go/holdfast/internal/retry"
@@ -111,8 +112,11 @@ func (g *ground) nameFound(ctx context.Context, path string, era int64) error {
 		}
 		device := d.Is.Device
 		if device == is.Device && g.dirs.synced[d.Key()] != era {
+			// Whatever failed there since the process began may have lost a name whose age is not known.
 			if err = g.syncNamesIn(d, 0); err == nil {
 				note(&g.dirs.synced, d.Key(), era)
+			} else if errors.Is(err, durable.ErrDirLost) {
+				err = fmt.Errorf("the name of the directory %s may be lost: %w: rename it and back, then start the program again", path, err)
 			}
 		}
 		g.handles.Rest(&d.Handle)

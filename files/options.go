@@ -42,9 +42,11 @@ type Options struct {
 	// other paths have no buffer, and each Append writes its data. Set.Discard gives their memory back.
 	Memory holdfast.Size
 
-	// MkdirAll lets missing directories be made, with permissions 0777 before umask. If the policy syncs, their
-	// names are durable before a file in them is, and those of directories that are there: a process that was
-	// killed may have made them. That takes one more sync for each such directory, once in a Set.
+	// MkdirAll lets missing directories be made, with permissions 0777 before umask. If the policy syncs, a
+	// directory's name is durable before a file in it is. That holds for directories that were found too, which a
+	// killed process may have made: each takes one more sync, once in a Set. A failed sync of the directory
+	// above may have lost such a name, and no later sync tells. So a directory that a Set finds after that failure
+	// is refused until the process ends. Directories that the Set knew before, or makes after it, are not.
 	MkdirAll bool
 
 	// Perm is the permissions of new files, before umask; 0 is 0666. It may hold
@@ -72,18 +74,18 @@ type Options struct {
 
 	// Root has every path lead to a file in this directory: no "..", and no symbolic link that
 	// another program plants there, leads out of it ([os.Root]). Paths are relative to it. It must stay
-	// open until Close has returned. Other systems than Linux have it in programs built with Go 1.25 or
-	// newer. It is no key of JSON or YAML.
+	// open until Close has returned. On systems other than Linux it needs a program that is built with Go 1.25
+	// or newer. It is no key of JSON or YAML.
 	Root *os.Root
 
-	// Retry says how often what may pass is tried again.
+	// Retry bounds the retries of failures that may pass.
 	Retry Retry
 
-	// Batch is the most files that a WriteAll makes durable in one step; 0 is 4096. It is of
-	// policies that sync files together.
+	// Batch is the most files that a WriteAll makes durable in one step; 0 is 4096. Policies that
+	// sync each file by itself do not use it.
 	Batch int
 
-	// Logger gets what else only the counts of Stats show. At level Debug it gets each
+	// Logger gets events that no error reports; Stats only counts them. At level Debug it gets each
 	// descriptor that is opened to be kept ("open") or closed to make room ("evict"). It
 	// also gets each durable step of a WriteAll ("batch"). At level Warn it gets each
 	// pause before a retry ("retry") and each torn line that was ended ("heal"). Nil logs

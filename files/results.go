@@ -331,9 +331,9 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	at := ""
+	at := "" // no place in the file: an Append does not know where its bytes begin
 	if e.Offset > 0 {
-		at = fmt.Sprintf(" at byte %d", e.Offset)
+		at = fmt.Sprintf(" after %d bytes of this call", e.Offset)
 	}
 	risk := ""
 	if e.AtRisk > 0 {

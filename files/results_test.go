@@ -126,7 +126,7 @@ func TestErrorsAreJoinedInOrder(t *testing.T) {
 	all.add().err = &Error{Path: "a", Op: "write", Offset: 5, Err: syscall.ENOSPC}
 	err := all.Err()
 	lines := strings.Split(err.Error(), "\n")
-	if len(lines) != 2 || !strings.HasPrefix(lines[0], "holdfast: open b: ") || !strings.HasPrefix(lines[1], "holdfast: write a at byte 5: ") {
+	if len(lines) != 2 || !strings.HasPrefix(lines[0], "holdfast: open b: ") || !strings.HasPrefix(lines[1], "holdfast: write a after 5 bytes of this call: ") {
 		t.Errorf("%q", err)
 	}
 	var file *Error

@@ -1,14 +1,14 @@
 // Package provetest crashes storage code in its own tests, and checks that acknowledged values
 // survive.
 //
-// It can't see faults that no crash shows; losses of a drive that reports a flush too early; writes by io_uring or
+// Not seen are faults that no crash shows; losses of a drive that reports a flush too early; writes by io_uring or
 // io_submit, whose loss is skipped as not known; owners, permissions and times; faults that take longer than Time
 // to show. An fsync of a new file keeps its name here too, as on ext4, xfs and btrfs, so a missing sync of a
 // directory is found only after a rename or a link.
 //
 // A [Workload] uses the code. Its Write stores values in a directory, and notes in a [Log] each
 // value that it begins to store and each that is acknowledged. Its Read reads the directory. [Store] makes
-// one of three functions: open, put, get. [Test] runs Write in a process of its own, which is the same test program again. It
+// a Workload from three functions: open, put and get. [Test] runs Write in another process, which runs the same test binary. It
 // kills that process at a random moment, calls Read, and lets a new process continue. It reports
 //
 //   - lost: a value was acknowledged, and an older one or none is there;
@@ -16,7 +16,7 @@
 //   - unread: Read fails after a crash;
 //   - again, hang: Write fails after a crash, or acknowledges nothing for half a minute.
 //
-// It knows nothing of how the code works.
+// Test knows nothing of how the code works.
 package provetest
 
 import (

@@ -34,9 +34,9 @@ type Options struct {
 	RotationInterval time.Duration
 	RotateAt         []string
 
-	// LocalTime has the times in backups' names, and the multiples of RotationInterval, in
-	// [time.Local] and not in UTC: 24h is each local midnight. Keep it as it is for a log: the ages
-	// and the order of backups with the other times are wrong by the difference. The hour that
+	// LocalTime says that the times in backups' names, and the multiples of RotationInterval, are in
+	// [time.Local] and not in UTC: 24h is each local midnight. Don't change it for a log that has backups: their ages
+	// and their order would be wrong by the difference to UTC. The hour that
 	// comes twice when the clock is set back has its names after the first one's.
 	LocalTime bool
 
@@ -108,7 +108,7 @@ type Options struct {
 	OnError func(*Error)
 
 	// OnSlowSync is called while a sync of the log's file runs for longer than SlowSync, once for each,
-	// as OnError is. 0 calls it never.
+	// as OnError is. 0 never calls it.
 	SlowSync   time.Duration
 	OnSlowSync func(holdfast.SlowSync)
 }

@@ -70,7 +70,7 @@ type Options struct {
 	OnError func(*Error)
 
 	// OnSlowSync is called while a sync of a segment runs for longer than SlowSync, once for each, as
-	// OnError is. 0 calls it never.
+	// OnError is. 0 never calls it.
 	SlowSync   time.Duration
 	OnSlowSync func(holdfast.SlowSync)
 }

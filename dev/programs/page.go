@@ -15,19 +15,19 @@ import (
 
 const head = `# Programs of others over holdfast
 
-` + "`go run -C dev/programs . -dir DIR`" + ` makes this page. Each program has two arms: before is what its users have now, and after has
-holdfast below it, by the program's public interfaces alone. [` + "`dev/programs`" + `](../dev/programs) has the lines of both; a test holds that
+` + "`go run -C dev/programs . -dir DIR`" + ` makes this page. Each program has two arms: *before* is the program as its users have it now, and *after* the same program with
+holdfast below it, through the program's public interfaces alone. [` + "`dev/programs`" + `](../dev/programs) has the lines of both; a test holds that
 both leave the same records.
 
-- *Lines* are what a user changes: removed and added in the arms, and besides that new.
+- *Lines* are what a user changes: lines removed (−) and added (+) in the function that sets the program up, and *new* lines beside it.
 - *Time* and *CPU* are of one record, the final Close included, and what the arm after takes of that: the median of the ratios of the
   same rounds, and their range. Each arm is a process; a time counts only if all records are there.
 - *Calls* are the system calls of files that a record takes, by strace, and the syncs among them, before and after.
 - *A kill takes* and *a power cut takes*: the worst that was met. A child puts a record each half a millisecond and says when its
   own call has returned. It is killed, or its power is cut: of what no sync covers there is all, nothing or a part, as POSIX allows
   ([prove.md](prove.md#your-own-storage-code-in-its-tests)). *Everything* is
-  all that was acknowledged, for more than 0.3 s. Some seconds of crashes are no proof: *may* is what a power cut may take by the
-  promise of the arm after.
+  all that was acknowledged, for more than 0.3 s. Some seconds of crashes are no proof: *may* is the most that a power cut may take by the
+  promise of the arm *after*.
 
 Where a log is written, the arm after has the policy ` + "`%v`" + `, and in the crashes a tenth of its
 periods, ` + "`%v`" + `, which shows in seconds. A write by pwritev2 counts as a sync, too: ` + "`wal`" + ` makes it with

@@ -181,4 +181,4 @@ func RefusesDirs(err error) bool {
 	return errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported)
 }
 
-var ErrDirLost = errors.New("another sync of the directory failed meanwhile")
+var ErrDirLost = errors.New("another sync of the directory failed")

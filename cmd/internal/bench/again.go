@@ -84,10 +84,10 @@ func given(cmd *cobra.Command) (names []string) {
 }
 
 func (b *benchmark) dirIsThere(file string) error {
-	if info, err := os.Stat(b.Dir); err == nil && info.IsDir() {
-		return nil
+	if why := cli.NotDir(b.Dir); why != nil {
+		return cli.Misuse("name a directory on that disk with --dir", "the run of %s was in %s: %w", file, b.Dir, why)
 	}
-	return cli.Misuse("name a directory on that disk with --dir", "the run of %s was in %s, which does not exist", file, b.Dir)
+	return nil
 }
 
 // clean removes the directories that the killed run left, and prints their names. It

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -112,6 +113,9 @@ func (a *alternation) keep(file string, sides []figure.Side) error {
 func (a *alternation) run(cmd *cobra.Command, dir string, choice study.Choice, begun time.Time) error {
 	text, err := exec.CommandContext(cmd.Context(), a.program, "version").Output()
 	version, _, _ := strings.Cut(strings.TrimSpace(string(text)), ", ")
+	if refused := (*fs.PathError)(nil); errors.As(err, &refused) {
+		return cli.Misuse(cmp.Or(cli.DiskHint(err), "give the path of another build of holdfast"), "--against %s can't be run: %w", a.program, refused)
+	}
 	if cmd.Context().Err() == nil && (err != nil || !strings.HasPrefix(version, "holdfast ")) {
 		return cli.Misuse("give the path of another build of holdfast", "--against %s is not holdfast, by the output of \"%s version\"", a.program, a.program)
 	}

@@ -124,7 +124,7 @@ func (b *benchmark) addLoadFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.Var(cli.List("sizes", &b.records, run.ParseRecord), "record", "sizes of a record, such as 128B,4KiB (default: 128B)")
 	f.Var(cli.List("numbers", &b.writers, run.ParseWriters), "writers", "goroutines that write to one file (default: 1,64)")
-	f.Var(cli.Once("number", &b.rate, parseRate), "rate", "write this number of records a second, such as 50k: an open loop, with\nlatencies since a record was due (default: as fast as possible)")
+	f.Var(cli.Once("number", &b.rate, parseRate), "rate", "write this number of records a second, such as 50k or 50k/s: an open loop,\nwith latencies since a record was due (default: as fast as possible)")
 	f.Var(cli.Once("state", &b.cache, run.ParseCache), "cache", run.CacheUsage)
 	f.BoolVar(&b.steady, "steady", false, "let each policy write until its throughput is steady, and show how the\nkernel slows writers down when it holds too many unwritten bytes")
 	f.Var(cli.Once("size", &b.room, parseRoom), "room", "the largest file of --steady (default: 16GiB, at most half of\nwhat is free)")
@@ -140,16 +140,20 @@ func parseRoom(text string) (holdfast.Size, error) {
 	return size, err
 }
 
-// parseRate reads records a second: 50k, 200, 1.5M.
+// parseRate reads records a second: 200, 50k, 1.5M, and the same with the /s of a need.
 func parseRate(text string) (float64, error) {
 	number, factor := strings.TrimSuffix(text, "/s"), 1.0
-	for suffix, f := range map[string]float64{"k": 1e3, "K": 1e3, "M": 1e6} {
-		if rest, ok := strings.CutSuffix(number, suffix); ok {
-			number, factor = rest, f
-		}
+	switch at := max(0, len(number)-1); number[at:] {
+	case "k", "K":
+		number, factor = number[:at], 1e3
+	case "M":
+		number, factor = number[:at], 1e6
 	}
 	x, err := strconv.ParseFloat(number, 64)
-	if err != nil {
+	if strings.HasSuffix(number, "B") {
+		return 0, fmt.Errorf("%q is a rate of bytes; give records a second, such as 50k, and their size with --record", text)
+	}
+	if err != nil || strings.ContainsAny(number, "xXpP_") {
 		return 0, fmt.Errorf("%q is not a number of records a second, such as 200, 50k or 1.5M", text)
 	}
 	if x *= factor; !(x >= run.MinRate && x <= run.MaxRate) {
@@ -171,6 +175,10 @@ func (b *benchmark) check(cmd *cobra.Command) error {
 	switch {
 	case b.room > 0 && !b.steady:
 		return cli.Misuse("add --steady, or leave --room out", "--room needs --steady: it is the largest file of a steady trial")
+	case cmd.Flags().Changed("threshold") && b.baseline.Against == "" && b.baseline.Program == "":
+		return cli.Misuse("add --baseline or --against, or leave --threshold out", "--threshold needs something to compare with")
+	case cmd.Flags().Changed("baseline-dir") && b.baseline.Against == "" && b.baseline.Save == "":
+		return cli.Misuse("add --baseline or --save-baseline, or leave --baseline-dir out", "--baseline-dir is where baselines are, and the run has none")
 	case b.fio == "-" && (b.Export != "" || b.baseline.Against != ""):
 		return cli.Misuse("name a file for --emit-fio", "--emit-fio - writes to standard output, and so do --export and --baseline")
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"strings"
 	"syscall"
 
 	"github.com/holdfast-go/holdfast/internal/retry"
@@ -84,9 +85,13 @@ func Cause(err error) error {
 	return err
 }
 
-// DiskHint returns advice about an error of the disk, or "".
+// DiskHint returns advice about an error of the disk, or of what the system has in place of files, or "".
 func DiskHint(err error) string {
+	var path *fs.PathError
 	switch {
+	case errors.As(err, &path) && errors.Is(path, fs.ErrNotExist) && (path.Path == "/dev/null" || strings.HasPrefix(path.Path, "/proc/")):
+		dir := path.Path[:strings.IndexByte(path.Path[1:], '/')+1]
+		return "mount " + dir + ": this chroot or container has none, or not all of it"
 	case retry.Is(err, syscall.ENOSPC, syscall.EDQUOT):
 		return "free some space, or use another disk"
 	case retry.Is(err, syscall.EFBIG):
@@ -105,6 +110,9 @@ func DiskHint(err error) string {
 func Leaves(err error) []error {
 	if err == nil {
 		return nil
+	}
+	if r, ok := err.(*Refusal); ok {
+		return Leaves(r.Err)
 	}
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {

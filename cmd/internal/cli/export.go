@@ -159,11 +159,34 @@ func IsFree(flag, path string) error {
 		return Misuse("choose another name, or remove it first", "%s %s: the %s exists, and nothing is overwritten", flag, path, placeText(info))
 	}
 	dir := filepath.Dir(path)
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+	switch why := NotDir(dir); {
+	case errors.Is(why, fs.ErrNotExist):
 		return Misuse("make the directory first, or choose another one", "%s %s: there is no directory %s", flag, path, dir)
+	case why != nil:
+		return Misuse("choose another directory", "%s %s: the directory %s: %w", flag, path, dir, why)
 	}
 	return nil
 }
+
+// NotDir says why a path names no directory that can be used, in words that follow its name. It returns nil for a directory.
+func NotDir(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return noDir{}
+	case err != nil:
+		return Cause(err)
+	case !info.IsDir():
+		return errors.New("it is a file, not a directory")
+	}
+	return nil
+}
+
+// noDir is an fs.ErrNotExist.
+type noDir struct{}
+
+func (noDir) Error() string        { return "there is no such directory" }
+func (noDir) Is(target error) bool { return target == fs.ErrNotExist }
 
 // placeText describes an existing file in the place of a new one.
 func placeText(info fs.FileInfo) string {

@@ -46,7 +46,10 @@ func List[T any](kind string, values *[]T, parse func(string) (T, error)) FlagVa
 	one := f.Parse
 	f.Parse = func(text string) error {
 		for _, part := range strings.Split(text, ",") {
-			if err := one(strings.TrimSpace(part)); err != nil {
+			if part = strings.TrimSpace(part); part == "" {
+				return fmt.Errorf("%q has an empty value; leave the comma out, or name one", text)
+			}
+			if err := one(part); err != nil {
 				return err
 			}
 		}

@@ -26,7 +26,10 @@ to find them, name the directory man1 and put its parent into MANPATH.`,
 			return nil, cobra.ShellCompDirectiveFilterDirs
 		},
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 || args[0] == "" {
+			if len(args) == 1 && args[0] == "" {
+				return Misuse("for instance: holdfast man man1", "the name of the directory is empty")
+			}
+			if len(args) != 1 {
 				return Misuse("for instance: holdfast man man1", "man takes one directory, and %d were given", len(args))
 			}
 			return nil

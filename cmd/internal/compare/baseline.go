@@ -179,6 +179,8 @@ func loadBaseline(dir, name string) (result.Run, error) {
 			hint += "; there are " + strings.Join(names, ", ")
 		}
 		return run, cli.Misuse(hint, "there is no baseline %s in %s", name, dir)
+	case errors.Is(err, fs.ErrPermission):
+		return run, cli.Misuse("name a directory that you may read with --baseline-dir", "baseline %s in %s: %w", name, dir, cli.Cause(err))
 	case err != nil:
 		return run, cli.Misuse("replace it with holdfast bench --save-baseline "+name, "baseline %s in %s: %w", name, dir, cli.Cause(err))
 	}

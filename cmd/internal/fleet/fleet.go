@@ -105,11 +105,11 @@ func (c *command) run(cmd *cobra.Command, args []string) error {
 	if err := cli.WriteOut(cmd.OutOrStdout(), c.output, write); err != nil {
 		return err
 	}
-	return verdict(f)
+	return verdict(f, c.expect != "")
 }
 
 // verdict returns the refusal of a fleet that is not known to be alike, or nil.
-func verdict(f fleet.Fleet) error {
+func verdict(f fleet.Fleet, expects bool) error {
 	var odd []string
 	for _, o := range f.Outliers {
 		if !slices.Contains(odd, o.Host) {
@@ -120,7 +120,11 @@ func verdict(f fleet.Fleet) error {
 	case len(odd) > 0:
 		return &cli.Refusal{Code: cli.ExitNotMet, Err: fmt.Errorf("outliers: %s", names(odd)), Hint: "measure them again, one by one, to see whether they stay outliers"}
 	case len(f.Unanswered()) > 0:
-		return &cli.Refusal{Code: cli.ExitNotKnown, Err: fmt.Errorf("no results of %s", names(f.Unanswered())), Hint: "measure on these hosts, or remove their names from --expect"}
+		hint := "measure on these hosts, or remove their names from --expect"
+		if !expects {
+			hint = "results are made by holdfast bench -o results.jsonl; leave out files that hold others"
+		}
+		return &cli.Refusal{Code: cli.ExitNotKnown, Err: fmt.Errorf("no results of %s", names(f.Unanswered())), Hint: hint}
 	case !f.Known():
 		return &cli.Refusal{Code: cli.ExitNotKnown, Err: errors.New("not every host could be judged"),
 			Hint: "give results of all hosts, with at least four hosts in each group"}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -48,8 +47,8 @@ func onDirectory(dir string) ([]volume.Kind, error) {
 	if err != nil {
 		return nil, err
 	}
-	if info, err := os.Stat(path); err != nil || !info.IsDir() {
-		return nil, fmt.Errorf("%s: there is no such directory, and a file system's name has no slash", dir)
+	if why := cli.NotDir(path); why != nil {
+		return nil, fmt.Errorf("%s: %w, and a file system's name has no slash", dir, why)
 	}
 	kind, err := sys.FileSystem(path)
 	if err != nil || kind == "" {

@@ -220,8 +220,8 @@ func Packages(kinds []volume.Kind, can func(volume.Kind) error) (packages []stri
 
 // IsDir refuses a directory that is not there.
 func IsDir(dir string) error {
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return cli.Misuse("give an existing directory on the disk to measure", "--dir %s: there is no such directory", dir)
+	if why := cli.NotDir(dir); why != nil {
+		return cli.Misuse("give an existing directory on the disk to measure", "--dir %s: %w", dir, why)
 	}
 	return nil
 }

@@ -25,14 +25,19 @@ func SecondProcess(ctx context.Context, args ...string) *exec.Cmd {
 // the program's file was replaced or removed meanwhile.
 func ThisProgram(ctx context.Context, args ...string) *exec.Cmd {
 	file := os.Args[0]
-	if runtime.GOOS == "linux" {
-		file = "/proc/self/exe"
+	if self := "/proc/self/exe"; runtime.GOOS == "linux" && isThere(self) { // /proc is not mounted in a bare chroot
+		file = self
 	} else if path, err := os.Executable(); err == nil {
 		file = path
 	}
 	cmd := exec.CommandContext(ctx, file, args...)
 	cmd.Args[0] = os.Args[0]
 	return cmd
+}
+
+func isThere(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // NewSecond is that command, which knows these works.

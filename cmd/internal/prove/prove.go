@@ -297,11 +297,11 @@ const leastOpen = 64
 
 // hasRoom refuses, before anything is made, where there is no directory to work in or too few files can be open.
 func (p *proof) hasRoom() error {
-	if info, err := os.Stat(cmp.Or(p.Dir, ".")); err != nil || !info.IsDir() {
-		return cli.Misuse("name a directory that exists", "--dir %s: there is no such directory", p.Dir)
+	if why := cli.NotDir(p.Dir); p.Dir != "" && why != nil {
+		return cli.Misuse("name a directory that exists", "--dir %s: %w", p.Dir, why)
 	}
-	if _, err := os.Stat(os.TempDir()); err != nil {
-		return cli.Misuse("set TMPDIR to a directory that exists", "the directory of temporary files, %s, does not exist", os.TempDir())
+	if why := cli.NotDir(os.TempDir()); why != nil {
+		return cli.Misuse("set TMPDIR to a directory that exists", "the directory of temporary files, %s: %w", os.TempDir(), why)
 	}
 	if err := canOpen(leastOpen); err != nil {
 		return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("prove needs %d open files at a time: %w", leastOpen, cli.Cause(err)), Hint: cli.DiskHint(err)}
@@ -327,14 +327,15 @@ func (p *proof) writesFit() error {
 	return &cli.Refusal{Code: cli.ExitCannot, Err: err, Hint: "free some space, name a directory on another disk with --dir, or use --level memory"}
 }
 
-// canOpen returns nil if n files can be opened.
+// canOpen returns nil if so many files can be open. Pipes need no file: a bare chroot has not even /dev/null.
 func canOpen(count int) error {
-	for range count {
-		f, err := os.Open(os.DevNull)
+	for range count / 2 {
+		r, w, err := os.Pipe()
 		if err != nil {
 			return err
 		}
-		defer f.Close()
+		defer r.Close()
+		defer w.Close()
 	}
 	return nil
 }
@@ -352,6 +353,13 @@ func (p *proof) complete(ctx context.Context, stderr io.Writer) error {
 	if slices.Contains(p.Levels, crash.Fault) || slices.Contains(p.Levels, crash.Hostile) {
 		lacking[crash.Fault] = crash.CanSupervise(exec.Command("true"))
 		lacking[crash.Hostile] = lacking[crash.Fault]
+	}
+	if null, err := os.Open(os.DevNull); err != nil { // the input of processes that get none
+		for _, level := range []crash.Level{crash.Kill, crash.Fault, crash.Hostile} {
+			lacking[level] = err.Error()
+		}
+	} else {
+		_ = null.Close() // nothing was written to it
 	}
 	for level, why := range lacking {
 		switch {
@@ -448,7 +456,7 @@ func (p *proof) completePower(ctx context.Context, stderr io.Writer, all bool) e
 	case all:
 		p.Levels = slices.DeleteFunc(p.Levels, func(l crash.Level) bool { return l == crash.PowerCut })
 	default:
-		return cli.Misuse("run as root, or use --level memory,kill", "level power is not possible here")
+		return cli.Misuse(asRoot("use --level memory,kill"), "level power is not possible here")
 	}
 	mounted := slices.DeleteFunc(slices.Clone(here), func(kind string) bool { return kind == powercut.Model })
 	model := len(mounted) < len(here)
@@ -522,7 +530,7 @@ func (p *proof) powerKinds(ctx context.Context, stderr io.Writer, all bool) (her
 		if err := p.can(ctx, kind); err == nil {
 			here = append(here, kind)
 		} else if p.kinds != nil {
-			hint := "run as root, or leave it out of --fs"
+			hint := asRoot("leave it out of --fs")
 			if kind == powercut.Model {
 				hint = "it needs user namespaces, and a /dev/fuse that this user may open; or leave it out of --fs"
 			}
@@ -532,6 +540,14 @@ func (p *proof) powerKinds(ctx context.Context, stderr io.Writer, all bool) (her
 		}
 	}
 	return here, nil
+}
+
+// asRoot is the hint where a file system can't be had: who is root already lacks something else, which was said.
+func asRoot(or string) string {
+	if os.Geteuid() == 0 {
+		return "get what is missing, or " + or
+	}
+	return "run as root, or " + or
 }
 
 // show prints what file systems do, and judges nothing.
@@ -562,7 +578,7 @@ func (p *proof) show(cmd *cobra.Command) error {
 		return err
 	}
 	if len(kinds) == 0 {
-		return cli.Misuse("run as root", "%s is not possible here", name)
+		return cli.Misuse(asRoot("use another machine"), "%s is not possible here", name)
 	}
 	out := cmd.OutOrStdout()
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)

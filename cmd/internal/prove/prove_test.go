@@ -66,9 +66,10 @@ func TestWrongInputIsRefused(t *testing.T) {
 	check(`--eio and --trace can't be combined`, "--eio", "--trace")
 	check(`--trace is for level power only`, "--trace", "--level", "memory")
 	check(`--dir nowhere: there is no such directory`, "--dir", "nowhere")
+	check(`--dir `+empty+`: it is a file, not a directory`, "--dir", empty)
 	t.Setenv("TMPDIR", filepath.Join(dir, "none"))
 	if runtime.GOOS != "windows" { // which has another variable
-		check(`the directory of temporary files, `+os.TempDir()+`, does not exist`, "--level", "kill")
+		check(`the directory of temporary files, `+os.TempDir()+`: there is no such directory`, "--level", "kill")
 	}
 	t.Setenv("TMPDIR", dir)
 	check(`-o `+empty+`: the file exists`, "-o", empty)

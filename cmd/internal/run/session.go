@@ -488,7 +488,11 @@ func (s *Session) Refuse(err error) error {
 	case errors.As(err, &content):
 		return &cli.Refusal{Code: cli.ExitNotMet, Err: err, Hint: "this must not happen on a healthy disk; please report it with the file system and the kernel's version"}
 	case errors.As(err, &cache):
-		return &cli.Refusal{Code: cli.ExitCannot, Err: err, Hint: hintCache}
+		hint := "use --cache try-cold to measure anyway and report the cached part, or --cache drop to empty the whole page cache (root)"
+		if cache.Asked == result.Dropped || cache.Asked == result.Remount {
+			hint = "--cache try-cold needs no such right: it measures anyway and reports the cached part"
+		}
+		return &cli.Refusal{Code: cli.ExitCannot, Err: err, Hint: hint}
 	case errors.As(err, &output) && len(s.Run.Trials) == 0:
 		return &cli.Refusal{Code: cli.ExitCannot, Err: err, Hint: "name a new file in a directory that you may write to, on a disk with some room"}
 	case errors.As(err, &output):
@@ -501,8 +505,6 @@ func (s *Session) Refuse(err error) error {
 	}
 	return &cli.Refusal{Code: cli.ExitCannot, Err: err, Hint: s.kept(cmp.Or(cli.DiskHint(err), "only a directory of its own was written to"))}
 }
-
-const hintCache = "use --cache try-cold to measure anyway and report the cached part, or --cache drop to empty the whole page cache (root)"
 
 // kept adds to a hint where the results are.
 func (s *Session) kept(hint string) string {

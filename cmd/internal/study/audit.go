@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -315,11 +314,9 @@ const resultsExt = ".jsonl"
 
 // again judges the results of an earlier audit.
 func (a *audit) again(cmd *cobra.Command) error {
-	switch info, err := os.Stat(a.from); {
-	case err != nil:
-		return cli.Misuse("name the directory that audit -o made", "--from %s: there is no such directory", a.from)
-	case !info.IsDir():
-		return cli.Misuse("name the directory that audit -o made", "--from %s: it is a file, not a directory", a.from)
+	switch why := cli.NotDir(a.from); {
+	case why != nil:
+		return cli.Misuse("name the directory that audit -o made", "--from %s: %w", a.from, why)
 	}
 	var judged []study.Judged
 	var dir string

@@ -239,7 +239,7 @@ func (s *studying) openSource() (err error) {
 	info, err := os.Stat(s.arms.Source)
 	switch {
 	case err != nil:
-		return cli.Misuse("choose a file that you may read", "--source: %w", err)
+		return cli.Misuse("choose a file that you may read", "--source %s: %w", cli.OneLine(s.arms.Source), cli.Cause(err))
 	case !info.Mode().IsRegular() || info.Size() == 0:
 		return cli.Misuse("holdfast gen makes one", "--source %s is empty or not a regular file", cli.OneLine(s.arms.Source))
 	}
@@ -252,6 +252,12 @@ func (s *studying) openSource() (err error) {
 func (s *studying) checkDIY(cmd *cobra.Command) error {
 	if why := diy.Missing(); why != "" {
 		return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("--diy: %s", why)}
+	}
+	if _, err := os.Stat(s.arms.DIY); err != nil {
+		return cli.Misuse("cmd/drill/README.md has the steps", "--diy %s: %w", cli.OneLine(s.arms.DIY), cli.Cause(err))
+	}
+	if filepath.Ext(s.arms.DIY) != ".c" {
+		return cli.Misuse("cmd/drill/README.md has the steps", "--diy %s: it must be a program in C, and its name must end in .c", cli.OneLine(s.arms.DIY))
 	}
 	found, err := diy.Check(cmd.Context(), s.arms.DIY)
 	var refused *diy.CompileError

@@ -210,7 +210,7 @@ func cannotClean(err error) error {
 	case errors.Is(err, fs.ErrPermission): // of mount(2) too
 		return &cli.Refusal{Code: cli.ExitCannot, Err: err, Hint: "run it as root, like the run that made it"}
 	}
-	return &cli.Refusal{Code: cli.ExitCannot, Err: err, Hint: ""}
+	return &cli.Refusal{Code: cli.ExitCannot, Err: err, Hint: cli.DiskHint(err)}
 }
 
 // cleanVolumes removes what it can and prints each. An interrupt stops it between two.

@@ -143,6 +143,8 @@ func verdict(damaged int) error {
 // log that is open is read only if it may be.
 func scan(cmd *cobra.Command, dir string, from uint64, mayBeOpen bool, each func(wal.Record) error) (s survey, err error) {
 	switch info, err := os.Stat(dir); {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return s, cli.Misuse("name the directory of a log", "%q: %w", dir, cli.Cause(err))
 	case err != nil:
 		return s, cli.Misuse("name the directory of a log", "there is no directory %q", dir)
 	case !info.IsDir():

@@ -297,7 +297,17 @@ func (s *spread) lose(f *file, why failure, from int64) {
 		return
 	}
 	s.fail(f, p.err)
-	s.show.Failure(p.err, "%s%s", cli.PlainText(p.err), p.fromLine(from))
+	s.show.Failure(p.err, "%s%s", textOf(p.err), p.fromLine(from))
+}
+
+// textOf returns an error without the number of bytes that the library took of its call: a user knows lines, not calls.
+func textOf(err error) string {
+	if failed, ok := err.(*files.Error); ok {
+		one := *failed
+		one.Offset = 0
+		err = &one
+	}
+	return cli.PlainText(err)
 }
 
 // fail counts a file once.

@@ -124,6 +124,11 @@ func (o *order) run(cmd *cobra.Command) error {
 	} else {
 		show.Every(show.text)
 	}
+	if o.column == 0 { // one file: what is wrong with it is said before a line comes, and if none does
+		if f := s.file(nil); errors.Is(f.bad, errNotRegular) {
+			s.stop = f.bad
+		}
+	}
 	s.run(cmd.Context(), newIntake(input))
 	s.close()
 	s.totals.Elapsed = time.Since(show.begun)
@@ -191,12 +196,14 @@ func (s *spread) refusal() error {
 		return &cli.Refusal{Code: cli.ExitNotMet, Err: s.stop, Hint: "write to another file, and rename it at the end"}
 	case errors.Is(s.stop, errExists):
 		return &cli.Refusal{Code: cli.ExitNotMet, Err: s.stop, Hint: "-a appends to it"}
+	case errors.Is(s.stop, errNotRegular):
+		return &cli.Refusal{Code: cli.ExitNotMet, Err: s.stop, Hint: "no line was read; name a file"}
 	case s.stop != nil && t.Failures[refused]+t.Failures[uncertain] > 0:
 		hint := cli.CountText(lost, "line") + " of the input are not written; make room, then pass the lines of the failed files and the rest again"
 		if t.FirstLost > 0 {
 			hint = fmt.Sprintf("%s of the input are not written, the first is line %d; make room, then pass these and the rest again", cli.CountText(lost, "line"), t.FirstLost)
 		}
-		return &cli.Refusal{Code: cli.ExitNotMet, Err: fmt.Errorf("stopped at line %d: %s", t.Lines, cli.PlainText(s.stop)), Hint: hint}
+		return &cli.Refusal{Code: cli.ExitNotMet, Err: fmt.Errorf("stopped at line %d: %s", t.Lines, textOf(s.stop)), Hint: hint}
 	case errors.Is(s.stop, errNoReader):
 		return &cli.Refusal{Code: cli.ExitUnread, Err: s.stop, Hint: fmt.Sprintf("the lines up to line %d are durable, and later ones were not accepted", t.Lines)}
 	case s.stop != nil:

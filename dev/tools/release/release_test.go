@@ -177,7 +177,7 @@ func sumsHold(t *testing.T, r *release) {
 	if d := statement.Predicate.BuildDefinition; d.ExternalParameters.Commit != r.commit || d.InternalParameters.Signed == nil || *d.InternalParameters.Signed {
 		t.Errorf("the provenance names the commit %s of %s, and does not say that nobody signed it", d.ExternalParameters.Commit, r.commit)
 	}
-	// The form is that of in-toto.io/Statement/v1 and slsa.dev/provenance/v1: these fields, and types that are URIs.
+	// in-toto.io/Statement/v1 and slsa.dev/provenance/v1 fix the two types, and ask that buildType and builder.id be URIs.
 	p := statement.Predicate
 	if statement.Type != "https://in-toto.io/Statement/v1" || statement.PredicateType != "https://slsa.dev/provenance/v1" ||
 		!strings.HasPrefix(p.BuildDefinition.BuildType, home) || !strings.HasPrefix(p.RunDetails.Builder.ID, home) {

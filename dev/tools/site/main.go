@@ -11,6 +11,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"html"
 	"html/template"
 	"io/fs"
 	"net/url"
@@ -29,6 +30,9 @@ import (
 )
 
 const home = "https://github.com/holdfast-go/holdfast"
+
+// recorded is the page about what programs have printed.
+const recorded = "docs/measured/README.md"
 
 func main() {
 	out := flag.String("o", "", "the directory to make, by default site in the repository")
@@ -96,7 +100,15 @@ func (s *site) page(name string) error {
 	}
 	markdown := goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithParserOptions(parser.WithAutoHeadingID()))
 	document := markdown.Parser().Parse(text.NewReader(source), parser.WithContext(parser.NewContext(parser.WithIDs(anchors{}))))
-	title := ""
+	title, lead := "", ""
+	if first, ok := document.FirstChild().(*ast.Heading); !ok || first.Level != 1 { // the output of a program, which says no name of its own
+		title = strings.TrimSuffix(path.Base(name), ".md") + ", recorded in " + path.Dir(name)
+		about, err := s.link(name, []byte(strings.Repeat("../", strings.Count(name, "/"))+recorded))
+		if err != nil {
+			return err
+		}
+		lead = fmt.Sprintf("<h1>%s</h1>\n<p>This page is the output of a program. <a href=\"%s\">The page about recorded runs</a> says which program it was.</p>\n", html.EscapeString(title), about)
+	}
 	err = ast.Walk(document, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if !entering {
 			return ast.WalkContinue, nil
@@ -130,7 +142,7 @@ func (s *site) page(name string) error {
 		return err
 	}
 	up := strings.Repeat("../", strings.Count(name, "/"))
-	return errors.Join(frame.Execute(file, map[string]any{"Title": title, "Up": up, "Body": template.HTML(body.String()), "Source": home + "/blob/main/" + name}), file.Close())
+	return errors.Join(frame.Execute(file, map[string]any{"Title": title, "Up": up, "Body": template.HTML(lead + body.String()), "Source": home + "/blob/main/" + name}), file.Close())
 }
 
 // rendered returns what a page in Markdown becomes.

@@ -25,6 +25,7 @@ func TestLinksOfTheSiteLeadSomewhere(t *testing.T) {
 		t.Fatal(pages, err)
 	}
 	links := regexp.MustCompile(`(?:href|src)="([^"]*)"`)
+	titles, head := map[string]string{}, regexp.MustCompile(`<title>([^<]*)</title>`)
 	found, leave := 0, 0
 	err = filepath.WalkDir(out, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(name, ".html") {
@@ -33,6 +34,15 @@ func TestLinksOfTheSiteLeadSomewhere(t *testing.T) {
 		text := read(t, name)
 		if bytes.Contains(text, []byte("<script")) || !bytes.Contains(text, []byte("<title>")) || bytes.Contains(text, []byte("<title></title>")) {
 			t.Errorf("%s runs a script, or has no title", name)
+		}
+		if !bytes.Contains(text, []byte("<main>\n<h1")) {
+			t.Errorf("%s does not begin with its name", name)
+		}
+		if m := head.FindSubmatch(text); m != nil {
+			if other := titles[string(m[1])]; other != "" {
+				t.Errorf("%s and %s have the same title, %s", name, other, m[1])
+			}
+			titles[string(m[1])] = name
 		}
 		for _, m := range links.FindAllSubmatch(text, -1) {
 			found++
