@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -301,7 +302,7 @@ func (p *proof) hasRoom() error {
 		return cli.Misuse("name a directory that exists", "--dir %s: %w", p.Dir, why)
 	}
 	if why := cli.NotDir(os.TempDir()); why != nil {
-		return cli.Misuse("set TMPDIR to a directory that exists", "the directory of temporary files, %s: %w", os.TempDir(), why)
+		return cli.Misuse("set TMPDIR, or TMP on Windows, to a directory that exists", "the directory of temporary files, %s: %w", os.TempDir(), why)
 	}
 	if err := canOpen(leastOpen); err != nil {
 		return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("prove needs %d open files at a time: %w", leastOpen, cli.Cause(err)), Hint: cli.DiskHint(err)}
@@ -896,6 +897,9 @@ func (p *proof) again(ctx context.Context, stdout io.Writer) error {
 		return cli.Misuse(hint, "--replay %s: give a file and a line number, as in FILE:LINE", p.replay)
 	}
 	f, err := os.Open(p.replay[:colon])
+	if errors.Is(err, fs.ErrNotExist) {
+		return cli.Misuse(hint, "--replay %s: there is no file %s", p.replay, p.replay[:colon])
+	}
 	if err != nil {
 		return cli.Misuse(hint, "--replay %s: %w", p.replay, cli.Cause(err))
 	}

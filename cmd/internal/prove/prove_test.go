@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -28,6 +27,12 @@ func command(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	cmd.SetFlagErrorFunc(cli.FlagError) // as the root command has it
 	code = cli.Report(&told, cli.Run(t.Context(), cmd, args, strings.NewReader(""), &out, &told))
 	return out.String(), told.String(), code
+}
+
+// temporary sets the directory of temporary files.
+func temporary(t *testing.T, dir string) {
+	t.Setenv("TMPDIR", dir)
+	t.Setenv("TMP", dir) // of Windows
 }
 
 func TestWrongInputIsRefused(t *testing.T) {
@@ -67,14 +72,12 @@ func TestWrongInputIsRefused(t *testing.T) {
 	check(`--trace is for level power only`, "--trace", "--level", "memory")
 	check(`--dir nowhere: there is no such directory`, "--dir", "nowhere")
 	check(`--dir `+empty+`: it is a file, not a directory`, "--dir", empty)
-	t.Setenv("TMPDIR", filepath.Join(dir, "none"))
-	if runtime.GOOS != "windows" { // which has another variable
-		check(`the directory of temporary files, `+os.TempDir()+`: there is no such directory`, "--level", "kill")
-	}
-	t.Setenv("TMPDIR", dir)
+	temporary(t, filepath.Join(dir, "none"))
+	check(`the directory of temporary files, `+os.TempDir()+`: there is no such directory`, "--level", "kill")
+	temporary(t, dir)
 	check(`-o `+empty+`: the file exists`, "-o", empty)
 	check(`--replay proof.jsonl: give a file and a line number, as in FILE:LINE`, "--replay", "proof.jsonl")
-	check(`--replay proof.jsonl:1: no such file`, "--replay", "proof.jsonl:1")
+	check(`--replay proof.jsonl:1: there is no file proof.jsonl`, "--replay", "proof.jsonl:1")
 	check(`--replay `+empty+`:2: the file has no line 2`, "--replay", empty+":2")
 	check(`--replay `+empty+`:1: the verdict of this line has no failing state`, "--replay", empty+":1")
 }
@@ -194,7 +197,7 @@ func TestBrokenPromiseIsSaidAtOnce(t *testing.T) {
 
 // TestBrokenPromiseIsKeptAndReplayed takes a liar for a workload.
 func TestBrokenPromiseIsKeptAndReplayed(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
+	temporary(t, t.TempDir())
 	verdicts, err := crash.Prove(t.Context(), crash.Options{Policies: []holdfast.Policy{holdfast.Durable()}, Workloads: catalogue.With(), Levels: []crash.Level{crash.Memory}, States: 1000})
 	if err != nil {
 		t.Fatal(err)

@@ -20,11 +20,11 @@ func TestDiskLocksAsFlockDoes(t *testing.T) {
 		}
 	}
 	check("the first alone", d.Lock(a), nil)
-	check("the second alone", d.Lock(b), syscall.EWOULDBLOCK)
-	check("the second with others", d.LockShared(b), syscall.EWOULDBLOCK)
+	check("the second alone", d.Lock(b), syscall.EAGAIN)
+	check("the second with others", d.LockShared(b), syscall.EAGAIN)
 	check("the first with others", d.LockShared(a), nil)
 	check("the second with others", d.LockShared(b), nil)
-	check("the first alone again", d.Lock(a), syscall.EWOULDBLOCK) // and it has no lock now
+	check("the first alone again", d.Lock(a), syscall.EAGAIN) // and it has no lock now
 	check("the second unlocked", d.Unlock(b), nil)
 	check("the third alone", d.Lock(c), nil)
 	must(t, d.Close(c))

@@ -252,10 +252,13 @@ func (c copyCell) task(choice study.Choice, n int64, source *copysource.Source) 
 
 // each returns the call that the form makes after each write, or nil.
 func (c copyCell) each(to *os.File) func() error {
-	fd := int(to.Fd())
 	switch c.form {
 	case timing.EachData:
-		return func() error { return sys.Disk{}.Datasync(fd) }
+		h, err := sys.NewHandle(to)
+		if err != nil {
+			return func() error { return err }
+		}
+		return func() error { return trial.Datasync(to, h) }
 	case timing.EachSync:
 		return to.Sync
 	}

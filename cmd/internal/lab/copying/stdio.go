@@ -13,7 +13,6 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/result"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/study"
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/trial"
-	"github.com/holdfast-go/holdfast/internal/sys"
 )
 
 // Exercise 13-3 asks what fflush(fp); fsync(fileno(fp)); does. Its arms write a stream in elements;
@@ -127,7 +126,7 @@ func (w pointWay) point(s pointed, c *trial.Clock) error {
 
 type cStream struct{ *cstdio.Stream }
 
-func (s cStream) syncFile() error { return sys.Disk{}.Sync(int(s.Fd())) }
+func (s cStream) syncFile() error { return s.Sync() }
 
 type ourStream struct {
 	*holdfast.Writer

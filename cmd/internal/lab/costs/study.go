@@ -51,7 +51,7 @@ func Study() study.Study {
 					n = min(n, c.Count)
 				}
 				missing, elsewhere := r.missing, ""
-				if r.cache != result.NewFile && missing == "" {
+				if r.cache != "" && missing == "" {
 					missing, elsewhere = study.CacheMissing(c, result.Cold), study.CacheElsewhere(c, result.Cold)
 				}
 				arms = append(arms, study.Arm{

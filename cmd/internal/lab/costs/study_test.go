@@ -247,6 +247,15 @@ func TestChaseGoesOnWhereItWas(t *testing.T) {
 	}
 }
 
+// TestOnlyTheColdReadNeedsAColdCache: in memory, and where the page cache is not known, the others run.
+func TestOnlyTheColdReadNeedsAColdCache(t *testing.T) {
+	for _, a := range Study().Arms(study.Choice{Preset: study.Quick(), NeverCold: "no file can be cold"}) {
+		if got, want := a.Missing == "no file can be cold", a.Name == coldRung && runtime.GOOS == "linux"; got != want {
+			t.Errorf("%s: missing %q", a.Name, a.Missing)
+		}
+	}
+}
+
 // TestCostsForReal runs every rung, small.
 func TestCostsForReal(t *testing.T) {
 	procs := runtime.GOMAXPROCS(0)

@@ -127,7 +127,18 @@ func (f *Stream) Flush() error {
 	return f.failed("flush", C.stream_flush(f.stream))
 }
 
-// Fd returns the stream's descriptor, for fsync and posix_fadvise.
+// Sync makes durable what the kernel has of the file. Package os knows how on each system, and takes a descriptor of
+// its own.
+func (f *Stream) Sync() error {
+	fd, err := syscall.Dup(int(f.Fd()))
+	if err != nil {
+		return os.NewSyscallError("dup", err)
+	}
+	own := os.NewFile(uintptr(fd), f.path)
+	return errors.Join(own.Sync(), own.Close())
+}
+
+// Fd returns the stream's descriptor, for posix_fadvise.
 // It is the stream's own until Close.
 func (f *Stream) Fd() uintptr {
 	if f.stream == nil {

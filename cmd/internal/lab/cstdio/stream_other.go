@@ -40,6 +40,9 @@ func (*Stream) Sum() Sum { return Sum{} }
 // Flush fails: see [Missing].
 func (*Stream) Flush() error { return missing() }
 
+// Sync fails: see [Missing].
+func (*Stream) Sync() error { return missing() }
+
 // Fd returns no descriptor.
 func (*Stream) Fd() uintptr { return ^uintptr(0) }
 

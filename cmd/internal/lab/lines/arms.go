@@ -588,7 +588,12 @@ func touchedArm() study.Arm {
 			if err := os.Chtimes(c.Path, past, past); err != nil {
 				return err
 			}
-			before, err := sys.Disk{}.StatFile(int(f.Fd()))
+			look, done, err := stater(c.Path)
+			if err != nil {
+				return err
+			}
+			defer done()
+			before, err := look()
 			if err != nil {
 				return err
 			}
@@ -598,7 +603,7 @@ func touchedArm() study.Arm {
 			if err != nil {
 				return err
 			}
-			after, err := sys.Disk{}.StatFile(int(f.Fd()))
+			after, err := look()
 			if err != nil {
 				return err
 			}
@@ -614,6 +619,21 @@ func touchedArm() study.Arm {
 			return nil
 		}}
 	})
+}
+
+// stater returns a function that stats a file, until done. It opens the file itself: only a descriptor of a Disk is one on
+// each system.
+func stater(path string) (look func() (sys.FileStat, error), done func() error, err error) {
+	var disk sys.Disk
+	name, err := sys.NewName(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	fd, err := disk.OpenFile(sys.AtCwd, name, os.O_WRONLY, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	return func() (sys.FileStat, error) { return disk.StatFile(fd) }, func() error { return disk.Close(fd) }, nil
 }
 
 // Figures of the arm that stats a file: 1 for each fact that one write has changed, else 0. It also

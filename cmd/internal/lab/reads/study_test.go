@@ -123,6 +123,15 @@ func TestNothingIsColdWhereNothingCanBe(t *testing.T) {
 	}
 }
 
+// TestNothingIsReadWhereNothingTellsOfThePageCache, as on Windows and macOS.
+func TestNothingIsReadWhereNothingTellsOfThePageCache(t *testing.T) {
+	for _, a := range Study().Arms(study.Choice{NeverCold: "not known", NeverWarm: "not known", Count: 100}.OfStudy()) {
+		if a.Missing != "not known" {
+			t.Errorf("%s: missing %q", a.Name, a.Missing)
+		}
+	}
+}
+
 // TestAReadThatIsWrongIsNoTrial changes one byte of the file, and swaps two.
 func TestAReadThatIsWrongIsNoTrial(t *testing.T) {
 	text := newReadText(10_000)

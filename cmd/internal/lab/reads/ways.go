@@ -350,8 +350,8 @@ func (r fileReading) arm(c study.Choice, text *readText, arms int) study.Arm {
 		Room:  text.size,
 		Task:  func() trial.Task { return r.task(text) },
 	}
+	a.Missing, a.Elsewhere = study.CacheMissing(c, r.cache), study.CacheElsewhere(c, r.cache)
 	if r.cache == result.Cold {
-		a.Missing, a.Elsewhere = study.CacheMissing(c, result.Cold), study.CacheElsewhere(c, result.Cold)
 		a.Time += time.Duration(text.size)
 	}
 	return a

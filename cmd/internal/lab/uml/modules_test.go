@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -64,7 +65,14 @@ func text(err error) string {
 	return err.Error()
 }
 
+func skipWithoutScripts(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a script is no program on Windows")
+	}
+}
+
 func TestMissingKernelIsReportedWithItsPackage(t *testing.T) {
+	skipWithoutScripts(t)
 	check := func(program, modules, want string) {
 		t.Helper()
 		_, err := findAt(t.Context(), program, modules)
@@ -86,6 +94,7 @@ func TestMissingKernelIsReportedWithItsPackage(t *testing.T) {
 }
 
 func TestKernelIsFoundByItsRelease(t *testing.T) {
+	skipWithoutScripts(t)
 	program, modules := installed(t, "6.1\\n")
 	want := Kernel{program, "6.1", filepath.Join(modules, "6.1")}
 	if k, err := findAt(t.Context(), program, modules); err != nil || k != want {

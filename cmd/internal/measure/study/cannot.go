@@ -28,6 +28,8 @@ func CacheMissing(c Choice, cache result.Cache) string {
 	switch cache {
 	case result.NewFile:
 		return "a new file has nothing to read or to overwrite: use --cache cold, warm or drop"
+	case result.Warm:
+		return c.NeverWarm
 	case result.Cold:
 		return c.NeverCold
 	case result.Dropped:

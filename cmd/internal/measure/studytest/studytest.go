@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -34,6 +35,9 @@ func RunStudyIn(t *testing.T, dir string, s study.Study, c study.Choice) result.
 	t.Helper()
 	g := workDirIn(t, dir)
 	m, plan, missing, err := s.Prepare(g, c)
+	if errors.Is(err, study.ErrNoArm) && runtime.GOOS != "linux" {
+		t.Skip(err)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

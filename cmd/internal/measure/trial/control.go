@@ -80,7 +80,7 @@ func (g *WorkDir) Control() (c result.Control, err error) {
 		if err := write(); err != nil {
 			return c, err
 		}
-		if err := timed(func() error { return datasync(f, h) }); err != nil {
+		if err := timed(func() error { return Datasync(f, h) }); err != nil {
 			return c, err
 		}
 	}

@@ -58,7 +58,7 @@ func (p *plain) Write(record []byte) (n int, err error) {
 		return p.b.Write(record)
 	}
 	if n, err = p.f.Write(record); err == nil && p.waits {
-		err = datasync(p.f, p.handle)
+		err = Datasync(p.f, p.handle)
 	}
 	return n, err
 }
@@ -77,8 +77,8 @@ func (p *plain) Close() error        { return errors.Join(p.Flush(), p.f.Close()
 func (p *plain) Written() int64      { return 0 }
 func (p *plain) Stats() stats.Counts { return stats.Counts{} }
 
-// datasync is fdatasync(2), or fsync if the system has none.
-func datasync(f *os.File, h *sys.Handle) error {
+// Datasync is fdatasync(2), or fsync if the system has none. h is on f.
+func Datasync(f *os.File, h *sys.Handle) error {
 	err := h.Datasync()
 	if errors.Is(err, errors.ErrUnsupported) {
 		err = f.Sync()
