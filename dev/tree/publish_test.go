@@ -170,7 +170,7 @@ func TestModulesCanBeFetched(t *testing.T) {
 	program := func(t *testing.T, path, text string, newest ...library) {
 		t.Helper()
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(text), 0o666); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, "user.go"), []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
 		p.must(t, dir, "mod", "init", "example.com/user")
@@ -195,7 +195,7 @@ func TestModulesCanBeFetched(t *testing.T) {
 		} else if of != "cmd" {
 			t.Run(of, func(t *testing.T) {
 				t.Parallel() // most of it waits for modules of others
-				program(t, path, "package main\n\nimport _ \""+path+"\"\n\nfunc main() {}\n", libraries[of]...)
+				program(t, path, "package user // a package takes no linking\n\nimport _ \""+path+"\"\n", libraries[of]...)
 			})
 		}
 	}
