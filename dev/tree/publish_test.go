@@ -158,6 +158,7 @@ func TestModulesCanBeFetched(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the command and each adapter anew; not with -short")
 	}
+	t.Parallel()
 	p := newProxy(t)
 	t.Run("command", func(t *testing.T) {
 		p.must(t, t.TempDir(), "install", module+"/cmd/holdfast@"+published)
@@ -204,6 +205,9 @@ func TestModulesCanBeFetched(t *testing.T) {
 // TestModulesAreTidy is go mod tidy -diff for the modules that require a release of the library. The sums
 // of that are not known before it is published. With -update it tidies them.
 func TestModulesAreTidy(t *testing.T) {
+	if !*update {
+		t.Parallel()
+	}
 	p := newProxy(t)
 	for _, dir := range fetched(t) {
 		if sum := filepath.Join(dir, "go.sum"); *update {
