@@ -31,7 +31,7 @@ func everyCommand() []*cobra.Command {
 var flagLine = regexp.MustCompile(`(?m)^  (-., |    )--`)
 
 // TestHelpsBeginWithAFewFlags: the most wanted come before the examples, the others behind. Each help
-// has the exit codes.
+// has the exit codes, and fits into 100 columns.
 func TestHelpsBeginWithAFewFlags(t *testing.T) {
 	t.Parallel()
 	for _, c := range everyCommand() {
@@ -41,6 +41,11 @@ func TestHelpsBeginWithAFewFlags(t *testing.T) {
 		first, rest, _ := strings.Cut(help.String(), "\nExamples:\n")
 		if n := len(flagLine.FindAllString(first, -1)); n > 8 {
 			t.Errorf("%s begins with %d flags", c.CommandPath(), n)
+		}
+		for line := range strings.Lines(help.String()) {
+			if len(line) > 101 {
+				t.Errorf("%s has a line wider than 100 columns: %s", c.CommandPath(), line)
+			}
 		}
 		flags := 0
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) {

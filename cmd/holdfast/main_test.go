@@ -450,23 +450,6 @@ func TestAdviseNamesWhatItLeavesOut(t *testing.T) {
 	}
 }
 
-// TestHelpOpensWithFewFlags counts the flags before the first named group.
-func TestHelpOpensWithFewFlags(t *testing.T) {
-	for _, name := range commands {
-		help := helpOf(t, strings.Fields(name)...)
-		_, flags, _ := strings.Cut(help, "\nFlags:\n")
-		flags, _, _ = strings.Cut(flags, "\n\n")
-		if n := strings.Count(flags, "--"); n > 8 {
-			t.Errorf("the help of %q opens with %d flags", name, n)
-		}
-		for line := range strings.Lines(help) {
-			if len(line) > 101 {
-				t.Errorf("the help of %q is wider than 100 columns: %s", name, line)
-			}
-		}
-	}
-}
-
 // TestEveryHelpHasTwoExamples; that they run is a test of the module's docs.
 func TestEveryHelpHasTwoExamples(t *testing.T) {
 	for _, name := range commands {

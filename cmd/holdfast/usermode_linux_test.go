@@ -2,9 +2,12 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,9 +16,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/internal/cli"
 	"github.com/holdfast-go/holdfast/cmd/internal/lab/uml"
 	"github.com/holdfast-go/holdfast/cmd/internal/place"
+	"github.com/holdfast-go/holdfast/cmd/internal/usermode"
+	"github.com/holdfast-go/holdfast/internal/catalogue"
+	"github.com/holdfast-go/holdfast/internal/crash"
+	"github.com/holdfast-go/holdfast/internal/crash/powercut"
 	"github.com/holdfast-go/holdfast/internal/crash/syscallfault"
 	"github.com/holdfast-go/holdfast/internal/isolate"
 	"github.com/holdfast-go/holdfast/internal/volume"
@@ -122,15 +130,17 @@ func awaitProcessesIn(t *testing.T, dir string, count int) {
 	}
 }
 
-// TestPowerIsCutInside judges a file system in the guest, for a user without rights. The plain
-// program and the Writer keep what they acknowledged. Each program and disk that cheats is caught.
+// TestPowerIsCutInside judges a file system in the guest, for a user without rights, by a shell's program of the root outside. That
+// and the plain programs keep what they acknowledged. Each program and disk that cheats is caught.
 func TestPowerIsCutInside(t *testing.T) {
 	needsGuest(t)
 	if testing.Short() {
 		t.Skip("a kernel is started, and all its controls are judged")
 	}
+	t.Parallel()
 	dir, proof := isolate.DirInMemory(t), filepath.Join(t.TempDir(), "proof.jsonl")
-	run := startUser(t, "prove", "--kernel", "uml", "--fs", "ext4", "--workload", "writer", "--states", "20", "--time", "1s", "--dir", dir, "-o", proof)
+	run := startUser(t, "prove", "--kernel", "uml", "--fs", "ext4", "--states", "20", "--time", "1s", "--dir", dir, "-o", proof,
+		"--cmd", "touch log; sync .; n=$(wc -l <log); while :; do n=$((n+1)); echo $n >>log && sync log || exit; echo ack $n; done", "--read", "touch log; cat log")
 	if code := run.exit(t); code != cli.ExitOK {
 		t.Fatalf("exit code %d\n%s%s", code, run.stdout.String(), run.reported.String())
 	}
@@ -139,7 +149,7 @@ func TestPowerIsCutInside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	caught := 0
+	caught, programs := 0, 0
 	for line := range strings.Lines(string(text)) {
 		var v struct {
 			FS, Workload, Control string
@@ -152,6 +162,9 @@ func TestPowerIsCutInside(t *testing.T) {
 		case v.FS != "uml-ext4" || v.Tally.States == 0:
 			t.Errorf("%s: %d states of %s", v.Workload, v.Tally.States, v.FS)
 		case v.Control == "correct" || v.Control == "":
+			if v.Control == "" {
+				programs++
+			}
 			// Four are judged when the time is over, and a liar has twenty. The running kernel is asked for hundreds: level power of catalogue.
 			if v.Tally.States < 4 || v.Tally.Acknowledged == 0 || v.Tally.Lost > 0 {
 				t.Errorf("%s: %d states, %d of %d acknowledged records lost", v.Workload, v.Tally.States, v.Tally.Lost, v.Tally.Acknowledged)
@@ -160,8 +173,38 @@ func TestPowerIsCutInside(t *testing.T) {
 			caught++
 		}
 	}
-	if caught < 7 {
-		t.Errorf("%d of the programs and disks that cheat were judged and caught, want 7:\n%s", caught, run.stdout.String())
+	if caught < 7 || programs != 1 {
+		t.Errorf("%d of the programs and disks that cheat were judged and caught, want 7, and %d programs, want 1:\n%s", caught, programs, run.stdout.String())
+	}
+}
+
+// TestGuestJudgesWithoutControls asks a guest for one verdict: a workload of the catalogue holds there, and a program that the guest
+// can't see is not known, and the reason is said.
+func TestGuestJudgesWithoutControls(t *testing.T) {
+	needsGuest(t)
+	if testing.Short() {
+		t.Skip("a kernel is started for each verdict")
+	}
+	t.Parallel()
+	dir := isolate.DirInMemory(t)
+	judge := func(o crash.Options) *crash.Verdict {
+		t.Helper()
+		o.Policies, o.States, o.Seed = []holdfast.Policy{holdfast.Durable()}, 4, rand.Uint64()
+		o.Room = func(ctx context.Context, args []string, order []byte, answers func(io.Reader) error) error {
+			return usermode.Kernel{}.Start(ctx, place.Work{Dir: dir, Kind: "ext4", Args: append([]string{"proven-process", "--"}, args...), Input: order, Output: answers})
+		}
+		verdicts, err := powercut.Run(t.Context(), o, []string{"ext4"}, time.Second)
+		if err != nil || len(verdicts) != 1 {
+			t.Fatalf("%d verdicts, %v", len(verdicts), err)
+		}
+		nothingIn(t, dir)
+		return verdicts[0]
+	}
+	if v := judge(crash.Options{Workloads: []*crash.Workload{catalogue.Find("writer")}}); v.Unknown != "" || v.Failure != nil || v.Tally.States != 4 || v.Tally.Acknowledged == 0 {
+		t.Errorf("writer: %+v, %+v %s", v.Tally, v.Failure, v.Unknown)
+	}
+	if v := judge(crash.Options{Program: &crash.Program{Command: "/tmp/nowhere", Read: "cat log"}}); !strings.Contains(v.Unknown, "not found") {
+		t.Errorf("a program that is not there: %+v %q", v.Failure, v.Unknown)
 	}
 }
 
@@ -258,25 +301,4 @@ func TestKilledProofLeavesNoProcess(t *testing.T) {
 	}
 	check(1, "--level", "fault", "--workload", "whole-replace")
 	check(1, "--level", "hostile", "--workload", "whole-replace")
-}
-
-// TestProgramIsJudgedInside judges programs of the root outside: a shell's. One that the guest
-// can't see is not known, and the reason is said.
-func TestProgramIsJudgedInside(t *testing.T) {
-	needsGuest(t)
-	if testing.Short() {
-		t.Skip("a kernel is started for each program")
-	}
-	dir := isolate.DirInMemory(t)
-	check := func(command, time string, want int, words string) {
-		t.Helper()
-		run := startUser(t, "prove", "--kernel", "uml", "--fs", "ext4", "--states", "20", "--time", time, "--dir", dir, "-o", filepath.Join(t.TempDir(), "proof.jsonl"),
-			"--cmd", command, "--read", "touch log; cat log")
-		if code := run.exit(t); code != want || !strings.Contains(run.stdout.String()+run.reported.String(), words) {
-			t.Errorf("%s: exit code %d, want %d\n%s%s", command, code, want, run.stdout.String(), run.reported.String())
-		}
-		nothingIn(t, dir)
-	}
-	check("touch log; sync .; n=$(wc -l <log); while :; do n=$((n+1)); echo $n >>log; sync log; echo ack $n; done", "1s", cli.ExitOK, "held")
-	check("/tmp/nowhere", "1s", cli.ExitNotKnown, "not found")
 }

@@ -109,8 +109,8 @@ func (f *fixture) write(rounds int) string {
 	return path
 }
 
-// usual is a run as bench makes it: bursts under many policies, and trials at a rate.
-func usual(t *testing.T) *fixture {
+// usual is a run as bench makes it: bursts under policies with buffers of these KiB, and trials at a rate.
+func usual(t *testing.T, buffers ...int) *fixture {
 	f := newFixture(t)
 	const record = 128
 	burst := func(text string, writers int, cost float64) {
@@ -120,7 +120,7 @@ func usual(t *testing.T) *fixture {
 	for _, writers := range []int{1, 8} {
 		empty := result.Cell{Name: fmt.Sprintf("empty, %d writers", writers), Empty: true, RecordBytes: record, Writers: writers, Records: 20000, LatencyStride: 7}
 		f.add(empty, 6)
-		for _, buffer := range []int{0, 1, 4, 16, 64, 256, 1024} {
+		for _, buffer := range buffers {
 			cost := 30 + 90e3/(float64(buffer)*1024+128)*float64(writers)
 			burst(fmt.Sprintf("buffer=%dKiB,sync=never", buffer), writers, cost)
 			if buffer >= 4 {

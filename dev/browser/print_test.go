@@ -16,7 +16,7 @@ import (
 // TestPrintHasEveryColumn prints on A4, and looks for the heads of all tables on the paper. As it comes the answer,
 // its picture and the table of policies are on the first page. Opened details are printed too.
 func TestPrintHasEveryColumn(t *testing.T) {
-	site := usualPage(t)
+	site := smallPage(t)
 	file := filepath.Join(t.TempDir(), "policy.jsonl")
 	if err := os.WriteFile(file, storedRun(t), 0o600); err != nil {
 		t.Fatal(err)

@@ -224,7 +224,7 @@ var notRun = map[string]string{
 const (
 	quickly       = " --rounds 1 --time 1s"
 	twoPolicies   = " --writers 1 --policy buffer=64KiB --policy sync=group"
-	linesQuickly  = " --count 100"
+	linesQuickly  = " --count 10"
 	adviseQuickly = " --time 1s"
 	auditQuickly  = " --time 1s --claim files-create"
 	proveQuickly  = " --time 1ms --states 1000 --policy durable --workload writer"

@@ -158,6 +158,7 @@ func TestModulesCanBeFetched(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the command and each adapter anew; not with -short")
 	}
+	t.Parallel()
 	p := newProxy(t)
 	t.Run("command", func(t *testing.T) {
 		p.must(t, t.TempDir(), "install", module+"/cmd/holdfast@"+published)
@@ -170,7 +171,7 @@ func TestModulesCanBeFetched(t *testing.T) {
 	program := func(t *testing.T, path, text string, newest ...library) {
 		t.Helper()
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(text), 0o666); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, "user.go"), []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
 		p.must(t, dir, "mod", "init", "example.com/user")
@@ -195,7 +196,7 @@ func TestModulesCanBeFetched(t *testing.T) {
 		} else if of != "cmd" {
 			t.Run(of, func(t *testing.T) {
 				t.Parallel() // most of it waits for modules of others
-				program(t, path, "package main\n\nimport _ \""+path+"\"\n\nfunc main() {}\n", libraries[of]...)
+				program(t, path, "package user // a package takes no linking\n\nimport _ \""+path+"\"\n", libraries[of]...)
 			})
 		}
 	}
@@ -204,6 +205,9 @@ func TestModulesCanBeFetched(t *testing.T) {
 // TestModulesAreTidy is go mod tidy -diff for the modules that require a release of the library. The sums
 // of that are not known before it is published. With -update it tidies them.
 func TestModulesAreTidy(t *testing.T) {
+	if !*update {
+		t.Parallel()
+	}
 	p := newProxy(t)
 	for _, dir := range fetched(t) {
 		if sum := filepath.Join(dir, "go.sum"); *update {

@@ -88,7 +88,7 @@ func onceOfThree(t *testing.T, c study.Choice, judge func(figure.Figures) string
 // at the end is in the time until all is durable, and nowhere else.
 func TestPeriodOfAnHourCostsNothing(t *testing.T) {
 	t.Parallel()
-	onceOfThree(t, study.Choice{Rounds: 12, Budget: 4 * time.Second}, func(f figure.Figures) string {
+	onceOfThree(t, study.Choice{Rounds: 8, Budget: 2 * time.Second}, func(f figure.Figures) string {
 		hour := row(t, f.Groups[0], "buffer=64KiB,sync=1h0m0s")
 		if hour.Period.Judged() || hour.Cost.Verdict != stat.NotProven || hour.Fastest {
 			t.Errorf("%+v is judged, %q", hour.Period, hour.Cost.Verdict)

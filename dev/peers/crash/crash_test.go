@@ -30,6 +30,9 @@ func TestProgramsLoseWhatTheyDocument(t *testing.T) {
 	}
 	for _, p := range programs {
 		for _, level := range levels {
+			if level == crash.Fault && slices.Contains(p.may, level) {
+				continue // whatever a failed call takes is as documented, and kills and power cuts show that it runs
+			}
 			t.Run(p.name+", "+p.setting+", "+string(level), func(t *testing.T) {
 				t.Parallel()
 				if p.needs != "" && level == crash.Fault {
