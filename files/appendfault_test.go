@@ -20,8 +20,8 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/files"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
-	"github.com/holdfast-go/holdfast/internal/isolate"
 	"github.com/holdfast-go/holdfast/internal/durable"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
