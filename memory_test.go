@@ -188,8 +188,8 @@ func TestFirstFlushIsCounted(t *testing.T) {
 // the lock, the last time in a size that no pool has.
 func TestNoByteIsLostWhileMemoryGrows(t *testing.T) {
 	rounds := 20
-	if isolate.RaceEnabled { // each takes ten times as long, and one has all the races
-		rounds = 5
+	if isolate.RaceEnabled { // each takes ten times as long, and one has nearly all the races
+		rounds = 2
 	}
 	for range rounds {
 		file := &memory{}
@@ -254,7 +254,7 @@ func TestFailedSyncReleasesThoseThatWaitForRoom(t *testing.T) {
 // TestIdleWriterTakesTwoKiB fills strips, syncs and writes one record more. A Writer's memory
 // beside its file is small then, once garbage was collected: empty memory is let go.
 func TestIdleWriterTakesTwoKiB(t *testing.T) {
-	isolate.Once(t, isolate.Ordinary)
+	isolate.Once(t) // it measures
 	const writers, most = 40, 2048
 	check := func(policy string) {
 		p, err := holdfast.ParsePolicy(policy)

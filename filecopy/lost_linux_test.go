@@ -305,6 +305,7 @@ func (d *closingDisk) OpenDirIn(dir int, name sys.Name) (int, error) {
 // TestNothingIsDurableInADirectoryThatCanNotBeOpenedToSyncIt has more directories wait for their
 // sync than may stay open, so some are closed meanwhile; one of them can't be opened again.
 func TestNothingIsDurableInADirectoryThatCanNotBeOpenedToSyncIt(t *testing.T) {
+	isolate.Once(t, isolate.Race) // one worker copies
 	isolate.Process(t, func(t *testing.T) {
 		dir := dirInMemory(t)
 		for i := range 60 {

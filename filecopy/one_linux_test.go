@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 	"github.com/holdfast-go/holdfast/internal/permission"
 	"github.com/holdfast-go/holdfast/internal/sys"
 )
@@ -35,6 +36,7 @@ func failing(op string, nth int, errno error) func(int, string) error {
 }
 
 func TestADiskThatFillsUpLeavesOldOrNothing(t *testing.T) {
+	isolate.Once(t, isolate.Race) // one goroutine copies
 	for method, op := range map[Method]string{ReadWrite: "WriteAt", Splice: "Splice", CopyRange: "CopyRange"} {
 		for _, errno := range []error{syscall.ENOSPC, syscall.EDQUOT} {
 			for _, old := range []bool{false, true} {

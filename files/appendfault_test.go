@@ -21,6 +21,7 @@ import (
 	"github.com/holdfast-go/holdfast/files"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
 	"github.com/holdfast-go/holdfast/internal/durable"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 	"github.com/holdfast-go/holdfast/internal/sys"
 	"github.com/holdfast-go/holdfast/internal/vfs"
 )
@@ -32,6 +33,7 @@ var newSet = vfs.NewSet.(func(vfs.Disk, files.Options) *files.Set)
 // disk was used as disks must be, and that no descriptor is left.
 func onDisk(t *testing.T, disk *fault.Disk, options files.Options) *files.Set {
 	t.Helper()
+	isolate.Once(t, isolate.Ordinary) // such a disk asks for no rights
 	f := newSet(disk, options)
 	disk.SetCap(cmp.Or(options.Handles, 1024))
 	t.Cleanup(func() {
@@ -70,6 +72,7 @@ func failureOf(t *testing.T, err error, path string, cause error) *files.Error {
 var once = files.Retry{Attempts: 1}
 
 func TestManyPathsShareFewHandles(t *testing.T) {
+	isolate.Once(t) // one goroutine calls, and its disk is in memory
 	for _, p := range []holdfast.Policy{holdfast.Buffered(holdfast.KiB), {Buffer: holdfast.KiB, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}, holdfast.Unbuffered()} {
 		t.Run(p.String(), func(t *testing.T) {
 			paths, rounds := 10_000, 3

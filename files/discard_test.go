@@ -17,11 +17,13 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/files"
 	"github.com/holdfast-go/holdfast/internal/crash/fault"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
 // TestPathsThatCantBeWrittenStopNoOther fills the memory with bytes of paths without a directory, or of
 // files that could be written once. A path that can be written is accepted all the same.
 func TestPathsThatCantBeWrittenStopNoOther(t *testing.T) {
+	isolate.Once(t) // one goroutine calls, and its disk is in memory
 	check := func(policy string, before bool) {
 		t.Run(fmt.Sprint(policy, "/", before), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 	"github.com/holdfast-go/holdfast/files"
 	"github.com/holdfast-go/holdfast/internal/acltest"
 	"github.com/holdfast-go/holdfast/internal/filetest"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
 // stuckReplacer makes a test be a process that replaces files and stops before it
@@ -183,6 +184,7 @@ func TestALargeDirectoryIsSweptBitByBit(t *testing.T) {
 		replaceUntilStuck(dir)
 		return
 	}
+	isolate.Once(t, isolate.Race) // one goroutine calls
 	dir := filetest.MemoryDir(t)
 	startStuck(t, dir)()
 	for i := range 40_000 { // a sweep reads 32,768 names

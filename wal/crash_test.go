@@ -61,6 +61,7 @@ func TestLogKeepsThePromises(t *testing.T) {
 // TestWhatOpenFoundIsDurable, also if only the page cache has it: the program was killed, or a sync has failed. Then the
 // power is cut. Close that returns nil promises the same, and that damage of the last batch is noticed.
 func TestWhatOpenFoundIsDurable(t *testing.T) {
+	isolate.Once(t) // one goroutine, and a disk in memory
 	lazy := holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncClose}}
 	for _, size := range []holdfast.Size{leastSegment, 32 * holdfast.KiB, 128 * holdfast.KiB} {
 		for _, end := range []string{"kill", "failed sync", "a segment without a durable name", "close"} {
@@ -159,6 +160,7 @@ func TestWhatOpenFoundIsDurable(t *testing.T) {
 // TestEachSubsetOfTheSectorsInFlight opens what each of them leaves: of three appends, and of Close, in segments of three
 // sizes, on new ground and over an older segment whose frames are as long.
 func TestEachSubsetOfTheSectorsInFlight(t *testing.T) {
+	isolate.Once(t) // one goroutine, and a disk in memory
 	check := func(size holdfast.Size, recycled bool) {
 		d, m := newDisk(t, nil), newModel(t)
 		l, _, err := open(d, "/log", Options{Policy: holdfast.Policy{Sync: holdfast.Sync{Mode: holdfast.SyncClose}}, SegmentSize: size})

@@ -51,6 +51,7 @@ func onSystems(t *testing.T, name string, test func(t *testing.T, under func(*fa
 // newDisk returns a disk as a crash has left it.
 func newDisk(t testing.TB, m *fault.Image) *fault.Disk {
 	t.Helper()
+	isolate.Once(t, isolate.Ordinary) // such a disk asks for no rights
 	d := fault.NewDisk()
 	if err := d.MkdirAll("/log"); err != nil {
 		t.Fatal(err)

@@ -4,6 +4,8 @@
 //
 //	platforms OS/ARCH[,OS/ARCH]... PACKAGE...
 //
+// With this system and GOTOOLCHAIN it holds them against the standard library of another Go.
+//
 // It reads the source of all dependencies in place of compiling them. A first build of one system
 // takes a minute of two CPUs, because it compiles the standard library and every dependency for it.
 // This takes some seconds. It does not find what only a compiler and a linker can find.

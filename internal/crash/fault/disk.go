@@ -168,6 +168,7 @@ type Disk struct {
 	calls       []DiskCall
 	wrong       []string
 	watch       func(DiskCall)
+	mostFiles   int // of an image: room for those of the next
 }
 
 // A denial is an error for all calls that name a path.

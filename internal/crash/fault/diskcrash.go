@@ -47,17 +47,22 @@ func (d *Disk) ProcessCrash() *Image {
 func (d *Disk) PowerCut(r *rand.Rand) *Image {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	names := map[*inode]map[string]*inode{}
-	namesOf := func(dir *inode) map[string]*inode {
-		if names[dir] == nil {
-			names[dir] = maps.Clone(dir.onDisk)
-		}
-		return names[dir]
-	}
+	changed := map[*inode]map[string]*inode{} // the names of the directories that an op changes
 	for _, v := range d.devices {
 		for _, op := range survivors(v.log, r) {
-			op.onto(namesOf)
+			op.onto(func(dir *inode) map[string]*inode {
+				if changed[dir] == nil {
+					changed[dir] = maps.Clone(dir.onDisk)
+				}
+				return changed[dir]
+			})
 		}
+	}
+	namesOf := func(dir *inode) map[string]*inode {
+		if names := changed[dir]; names != nil {
+			return names
+		}
+		return dir.onDisk
 	}
 	return d.imageLocked(namesOf, func(f *inode) []byte { return f.afterPowerCut(d.sector, r) })
 }
@@ -96,9 +101,9 @@ func survivors(log []*nameOp, r *rand.Rand) []*nameOp {
 // imageLocked walks through these names, always in the same order. Of a directory that is
 // inside itself, which failed syncs of moves may leave, it shows the outermost.
 func (d *Disk) imageLocked(names func(dir *inode) map[string]*inode, data func(f *inode) []byte) *Image {
-	m := &Image{Files: map[string][]byte{}, Dirs: map[string]bool{}, Links: map[string]string{}}
-	seen := map[*inode][]byte{}
-	around := map[*inode]bool{}
+	m := &Image{Files: make(map[string][]byte, d.mostFiles), Dirs: map[string]bool{}, Links: map[string]string{}}
+	seen := make(map[*inode][]byte, d.mostFiles)
+	var around []*inode
 	var walk func(p string, f *inode)
 	walk = func(p string, f *inode) {
 		switch {
@@ -109,17 +114,18 @@ func (d *Disk) imageLocked(names func(dir *inode) map[string]*inode, data func(f
 				seen[f] = data(f)
 			}
 			m.Files[p] = seen[f]
-		case !around[f]:
-			around[f] = true
+		case !slices.Contains(around, f):
+			around = append(around, f)
 			m.Dirs[p] = true
-			inside := names(f)
+			inside, below := names(f), strings.TrimSuffix(p, "/")+"/"
 			for _, name := range sortedNames(inside) {
-				walk(strings.TrimSuffix(p, "/")+"/"+name, inside[name])
+				walk(below+name, inside[name])
 			}
-			delete(around, f)
+			around = around[:len(around)-1]
 		}
 	}
 	walk("/", d.root)
+	d.mostFiles = max(d.mostFiles, len(m.Files))
 	return m
 }
 

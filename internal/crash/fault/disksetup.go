@@ -272,7 +272,7 @@ func (d *Disk) removeLocked(at place) {
 
 // sortedNames returns the keys in their order.
 func sortedNames(names map[string]*inode) []string {
-	var all []string
+	all := make([]string, 0, len(names))
 	for name := range names {
 		all = append(all, name)
 	}

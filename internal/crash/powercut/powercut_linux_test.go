@@ -647,6 +647,7 @@ var recalls = &crash.Workload{Name: "recalls", Policies: []holdfast.Policy{holdf
 // TestSecondLifeIsCut kills programs, lets them go on, and cuts the power then. What only a second life breaks is found and judged
 // again from its file; programs without the fault keep their promises.
 func TestSecondLifeIsCut(t *testing.T) {
+	isolate.Once(t, isolate.Race) // it looks for a fault of programs, until one is found
 	t.Parallel()
 	needs(t, "ext4")
 	o := chosen()
