@@ -2,12 +2,14 @@ package crash
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast-go/holdfast"
 )
@@ -116,6 +118,25 @@ func TestExplorationKeepsErrorsOfTheMachineApart(t *testing.T) {
 	}
 	if v, err := judged(fmt.Errorf("no memory")); err == nil || v.Failure != nil {
 		t.Errorf("%+v, %v", v, err)
+	}
+}
+
+// TestRunThatFailsByItselfBreaksAPromise: its disk has not failed.
+func TestRunThatFailsByItselfBreaksAPromise(t *testing.T) {
+	w := *plain
+	for _, records := range []int{1, 5} {
+		w.Run = func(r *Run) error {
+			r.Records = records
+			return errors.Join(plain.Run(r), errors.New("it stumbles"))
+		}
+		v := Cell{Workload: &w, Policy: holdfast.EachDurable()}.Verdict(Memory, 1)
+		if err := v.byMemory(&w, 100, time.Second, nil); err != nil || v.Failure == nil || v.Failure.Violation.Rule != "again" {
+			t.Fatalf("%d records: %+v, %v", records, v, err)
+		}
+		v.judge(map[string]bool{})
+		if v.Verdict != Broken || !strings.Contains(v.Failure.Words, "it stumbles") {
+			t.Errorf("%d records: %s, %q", records, v.Verdict, v.Failure.Words)
+		}
 	}
 }
 
