@@ -84,7 +84,7 @@ func openRotated(r *crash.Run, o rotate.Options) (f *rotate.File, before func(id
 	_, before, _ = crash.Records(gatherLog(there))
 	if d := r.Disk(); d != nil {
 		if o.Compress {
-			o.Compressor = rotate.Compressor{Suffix: ".gz", New: packer}
+			o.Compressor = rotate.Compressor{Suffix: packedInMemory, New: packer}
 		}
 		f, err = vfs.OpenRotated.(func(vfs.ReadDisk, string, rotate.Options) (*rotate.File, error))(d, r.Path(rotatedLog), o)
 	} else {
@@ -257,6 +257,9 @@ type line struct {
 // linesOf returns the lines of a file of the log, if it is one.
 func linesOf(files map[string][]byte, name string) []line {
 	plain, packed := strings.CutSuffix(name, ".gz")
+	if !packed {
+		plain, packed = strings.CutSuffix(name, packedInMemory)
+	}
 	switch _, both := files[plain]; {
 	case !strings.HasPrefix(name, strings.TrimSuffix(rotatedLog, ".log")) || strings.HasSuffix(name, ".part"):
 		return nil
@@ -320,6 +323,9 @@ var (
 	unpackers = sync.Pool{New: func() any { return new(gzip.Reader) }}
 	packers   = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
 )
+
+// packedInMemory is the suffix of backups in memory. They have the format of those with the usual suffix, whose packer a log makes itself.
+const packedInMemory = ".mgz"
 
 // A kept is a writer of packers, which has it back when it is closed.
 type kept struct{ *gzip.Writer }
