@@ -172,6 +172,9 @@ func (s *stream) line(f *rotate.File) error {
 				return err
 			}
 			s.accepted(s.run.Policy)
+			if s.run.Fake && s.run.Pause == nil && s.rand.IntN(16) == 0 { // what has failed in the background is tried again before the next rotation
+				time.Sleep(5 * time.Minute)
+			}
 			return nil
 		}
 		if n > 0 || tries == most || !errors.Is(err, syscall.ENOSPC) {
@@ -229,16 +232,23 @@ func closedLog() *crash.Workload {
 // behind a missing one are lost, as in one file behind a torn one, until they are written again. The
 // records of several directories are in the order of their numbers.
 func gatherLog(dirs ...map[string][]byte) (all []byte) {
-	var lines []line
+	var parts [][]line
+	size := 0
 	for _, files := range dirs {
 		for _, name := range slices.Sorted(maps.Keys(files)) { // app-… before app.log
-			lines = append(lines, linesOf(files, name)...)
+			part := linesOf(files, name)
+			for _, l := range part {
+				size += len(l.data)
+			}
+			parts = append(parts, part)
 		}
 	}
+	lines := slices.Concat(parts...)
 	if len(dirs) > 1 {
 		slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(a.N, b.N) })
 	}
 	next := map[uint32]uint64{}
+	all = make([]byte, 0, size)
 	for _, l := range lines {
 		if l.N <= next[l.ID] { // one that occurs twice is in disorder
 			next[l.ID] = l.N + 1

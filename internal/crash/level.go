@@ -346,11 +346,14 @@ func (o Options) Cells(level Level) (cells []Cell) {
 	return cells
 }
 
-// generatedOf returns how many generated policies each of some workloads meets in one run, about. At level fault a cell takes longest: it
-// starts five processes before it has met two faults.
+// generatedOf returns how many generated policies each of some workloads meets in one run, about. Level memory shows most of what a policy
+// changes. At level fault a cell takes longest: it starts five processes before it has met two faults.
 func (o Options) generatedOf(level Level, workloads int) int {
 	least, each := 4, time.Second
-	if level == Fault {
+	switch level {
+	case Kill, Hostile:
+		least = 3
+	case Fault:
 		least, each = 2, longCell*time.Second
 	}
 	if o.All {
