@@ -18,7 +18,7 @@ import (
 // fullLog is a log whose disk becomes full while it is rotated. It is asked again at once, before anything more is written: what was accepted
 // meanwhile waits in its memory.
 func fullLog() *crash.Workload {
-	const writers = 6 // or none writes while the log is exchanged: each waits for a while behind a refusal
+	const writers = 2
 	return &crash.Workload{Name: "rotate-full", About: "a rotate.File that is rotated twice in a row, while its disk becomes full", InMemory: true,
 		Policies: []holdfast.Policy{holdfast.Buffered(4 * holdfast.KiB), holdfast.Unbuffered()}, Targets: logTargets(writers),
 		Loss: func(p holdfast.Policy) holdfast.Loss {
