@@ -173,7 +173,7 @@ func (s *stream) line(f *rotate.File) error {
 			}
 			s.accepted(s.run.Policy)
 			if s.run.Fake && s.run.Pause == nil && s.rand.IntN(16) == 0 { // what has failed in the background is tried again before the next rotation
-				time.Sleep(5 * time.Minute)
+				time.Sleep(2 * time.Minute)
 			}
 			return nil
 		}

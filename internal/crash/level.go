@@ -800,7 +800,7 @@ func linkAt(dir, name string) (string, error) {
 }
 
 // few is a number of states that are judged however little time there is. Each takes longer the more targets there are.
-func few(targets []Target) int { return max(100, min(1000, 1<<20/len(targets))) }
+func few(targets []Target) int { return max(50, min(1000, 1<<18/len(targets))) }
 
 // Explore records a run, explores its log, records runs on some of the states, and explores these logs.
 func (v *Verdict) Explore(w *Workload, e Exploration) error {
