@@ -140,6 +140,37 @@ func TestRunThatFailsByItselfBreaksAPromise(t *testing.T) {
 	}
 }
 
+// TestNewestNameIsOftenThereWithoutTheNamesBefore: that is what a sync of names that was left out takes.
+func TestNewestNameIsOftenThereWithoutTheNamesBefore(t *testing.T) {
+	const files, seeds = 20, 200
+	l, pending := &Log{Sector: 512}, []int(nil)
+	for n := range uint64(files) {
+		l.Add(Entry{Op: Write, File: 10 + n, Data: []byte("x")})
+		l.Add(Entry{Op: Name, Edits: []Edit{{Root, fmt.Sprint(n), 10 + n}}})
+		pending = append(pending, int(2*n), int(2*n+1))
+	}
+	met := 0
+	for seed := range uint64(seeds) {
+		var seen []State
+		l.States(len(pending), pending, rand.New(rand.NewPCG(seed, 0)), 6, &seen, func(s *State) {
+			names, bytes := 0, 0
+			for rank := range pending {
+				if s.kept(rank) && rank%2 == 1 {
+					names++
+				} else if s.kept(rank) {
+					bytes++
+				}
+			}
+			if names == 1 && bytes == files && s.kept(len(pending)-1) {
+				met++
+			}
+		})
+	}
+	if met < seeds/3 {
+		t.Errorf("%d of %d positions had that state", met, seeds)
+	}
+}
+
 // TestVersionThatItsWriterCutIsNotLost: a file that is truncated and written anew has no version meanwhile.
 func TestVersionThatItsWriterCutIsNotLost(t *testing.T) {
 	check := func(half, whole bool, begun uint64, lost int64) {
