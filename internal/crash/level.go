@@ -652,7 +652,10 @@ func (v *Verdict) InMemory(w *Workload, states int, how Recording, end time.Time
 func (v *Verdict) failingRuns(w *Workload, states int, how Recording, first *Log, end time.Time) error {
 	// A write may be a sync too. Most logs are synced by one of the first two, so that they come first where there is little time.
 	ops := []fault.DiskOp{fault.DiskDatasync, fault.DiskWrite, fault.DiskSync, fault.DiskSyncAll, fault.DiskRename}
-	if slices.ContainsFunc(w.Targets(v.Policy), func(t Target) bool { return t.Gather != nil }) {
+	switch {
+	case w.Scan != nil: // it syncs no file system, and lives by the syncs of its bytes
+		ops = []fault.DiskOp{fault.DiskDatasync, fault.DiskWrite, fault.DiskSync, fault.DiskRename, fault.DiskDatasync}
+	case slices.ContainsFunc(w.Targets(v.Policy), func(t Target) bool { return t.Gather != nil }):
 		// A log of several files lives by its names: a failed sync of them comes first, and twice, behind a killed first run too.
 		ops = []fault.DiskOp{fault.DiskSync, fault.DiskDatasync, fault.DiskWrite, fault.DiskSync, fault.DiskRename}
 	}
