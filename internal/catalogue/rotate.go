@@ -83,6 +83,9 @@ func openRotated(r *crash.Run, o rotate.Options) (f *rotate.File, before func(id
 	}
 	_, before, _ = crash.Records(gatherLog(there))
 	if d := r.Disk(); d != nil {
+		if o.Compress {
+			o.Compressor = rotate.Compressor{Suffix: packedInMemory, New: packer}
+		}
 		f, err = vfs.OpenRotated.(func(vfs.ReadDisk, string, rotate.Options) (*rotate.File, error))(d, r.Path(rotatedLog), o)
 	} else {
 		f, err = rotate.Open(r.Path(rotatedLog), o)
@@ -169,6 +172,9 @@ func (s *stream) line(f *rotate.File) error {
 				return err
 			}
 			s.accepted(s.run.Policy)
+			if s.run.Fake && s.run.Pause == nil && s.rand.IntN(16) == 0 { // what has failed in the background is tried again before the next rotation
+				time.Sleep(2 * time.Minute)
+			}
 			return nil
 		}
 		if n > 0 || tries == most || !errors.Is(err, syscall.ENOSPC) {
@@ -226,32 +232,23 @@ func closedLog() *crash.Workload {
 // behind a missing one are lost, as in one file behind a torn one, until they are written again. The
 // records of several directories are in the order of their numbers.
 func gatherLog(dirs ...map[string][]byte) (all []byte) {
-	type line struct {
-		crash.Record
-		data []byte
-	}
-	var lines []line
+	var parts [][]line
+	size := 0
 	for _, files := range dirs {
 		for _, name := range slices.Sorted(maps.Keys(files)) { // app-… before app.log
-			for b, at := unpacked(files, name), 0; at < len(b); {
-				r, ok := crash.ReadRecord(b[at:])
-				if !ok || at%sector != 0 && b[at-1] != '\n' { // torn, or glued to a torn one: a line behind it begins a new one
-					next := (at/sector + 1) * sector // what another process's failed sync has lost may end here
-					if end := bytes.IndexByte(b[at:min(next, len(b))], '\n'); end >= 0 {
-						next = at + end + 1
-					}
-					at = next
-					continue
-				}
-				lines = append(lines, line{r, b[at : at+r.Size]})
-				at += r.Size
+			part := linesOf(files, name)
+			for _, l := range part {
+				size += len(l.data)
 			}
+			parts = append(parts, part)
 		}
 	}
+	lines := slices.Concat(parts...)
 	if len(dirs) > 1 {
 		slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(a.N, b.N) })
 	}
 	next := map[uint32]uint64{}
+	all = make([]byte, 0, size)
 	for _, l := range lines {
 		if l.N <= next[l.ID] { // one that occurs twice is in disorder
 			next[l.ID] = l.N + 1
@@ -261,25 +258,95 @@ func gatherLog(dirs ...map[string][]byte) (all []byte) {
 	return all
 }
 
-// unpacked returns what is in a file of the log, if it is one.
-func unpacked(files map[string][]byte, name string) []byte {
+// A line is a record that stands in a file of a log by itself.
+type line struct {
+	crash.Record
+	data []byte
+}
+
+// linesOf returns the lines of a file of the log, if it is one.
+func linesOf(files map[string][]byte, name string) []line {
 	plain, packed := strings.CutSuffix(name, ".gz")
+	if !packed {
+		plain, packed = strings.CutSuffix(name, packedInMemory)
+	}
 	switch _, both := files[plain]; {
 	case !strings.HasPrefix(name, strings.TrimSuffix(rotatedLog, ".log")) || strings.HasSuffix(name, ".part"):
 		return nil
-	case !packed:
-		return files[name]
-	case both: // until the compressed one is durable
+	case packed && both: // until the compressed one is durable
 		return nil
+	case !packed:
+		return parsed(files[name])
+	}
+	return parsedPacked(files[name])
+}
+
+// parsed returns the lines in bytes.
+func parsed(b []byte) (lines []line) {
+	for at := 0; at < len(b); {
+		r, ok := crash.ReadRecord(b[at:])
+		if !ok || at%sector != 0 && b[at-1] != '\n' { // torn, or glued to a torn one: a line behind it begins a new one
+			next := (at/sector + 1) * sector // what another process's failed sync has lost may end here
+			if end := bytes.IndexByte(b[at:min(next, len(b))], '\n'); end >= 0 {
+				next = at + end + 1
+			}
+			at = next
+			continue
+		}
+		lines = append(lines, line{r, b[at : at+r.Size]})
+		at += r.Size
+	}
+	return lines
+}
+
+// parsedPacked is parsed of compressed bytes. A log's states have the same backups again and again: it remembers some.
+func parsedPacked(b []byte) []line {
+	const most = 1 << 12
+	known.Lock()
+	lines, ok := known.lines[string(b)]
+	known.Unlock()
+	if ok {
+		return lines
 	}
 	z := unpackers.Get().(*gzip.Reader)
 	defer unpackers.Put(z)
-	if z.Reset(bytes.NewReader(files[name])) != nil {
-		return nil
+	if z.Reset(bytes.NewReader(b)) == nil {
+		data, _ := io.ReadAll(z) // unreadable records are lost
+		lines = parsed(data)
 	}
-	data, _ := io.ReadAll(z) // unreadable records are lost
-	return data
+	known.Lock()
+	defer known.Unlock()
+	if len(known.lines) == most {
+		clear(known.lines)
+	}
+	known.lines[string(b)] = lines
+	return lines
 }
 
-// unpackers keep their memory: each state in memory has many backups.
-var unpackers = sync.Pool{New: func() any { return new(gzip.Reader) }}
+var known = struct {
+	sync.Mutex
+	lines map[string][]line
+}{lines: map[string][]line{}}
+
+// unpackers and packers keep their memory: to make it takes longer than the work.
+var (
+	unpackers = sync.Pool{New: func() any { return new(gzip.Reader) }}
+	packers   = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
+)
+
+// packedInMemory is the suffix of backups in memory. They have the format of those with the usual suffix, whose packer a log makes itself.
+const packedInMemory = ".mgz"
+
+// A kept is a writer of packers, which has it back when it is closed.
+type kept struct{ *gzip.Writer }
+
+func packer(w io.Writer) (io.WriteCloser, error) {
+	z := packers.Get().(*gzip.Writer)
+	z.Reset(w)
+	return kept{z}, nil
+}
+
+func (k kept) Close() error {
+	defer packers.Put(k.Writer)
+	return k.Writer.Close()
+}

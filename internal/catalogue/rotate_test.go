@@ -37,6 +37,7 @@ func TestALogIsReadWithItsBackups(t *testing.T) {
 		{"nothing", nil, []uint64{0, 0}, false},
 		{"the log alone", map[string][]byte{"app.log": slices.Concat(line(0, 0), line(1, 0), line(0, 1))}, []uint64{2, 1}, false},
 		{"a backup of each kind", map[string][]byte{first + ".gz": packed(line(0, 0)), second: slices.Concat(line(0, 1), line(1, 0)), "app.log": line(0, 2)}, []uint64{3, 1}, false},
+		{"one that is packed in memory", map[string][]byte{first + packedInMemory: packed(line(0, 0)), second: line(0, 1), second + packedInMemory: []byte("half")}, []uint64{2, 0}, false},
 		{"one that is being compressed", map[string][]byte{first: line(0, 0), first + ".gz": []byte("half"), second: line(0, 1), second + ".gz.part": []byte("half")}, []uint64{2, 0}, false},
 		{"a compressed one that is torn", map[string][]byte{first + ".gz": packed(line(0, 0))[:20], "app.log": line(0, 1)}, []uint64{0, 0}, false},
 		{"a torn record that was ended", map[string][]byte{"app.log": slices.Concat(line(0, 0), torn, []byte{'\n'}, line(0, 1))}, []uint64{2, 0}, false},

@@ -201,8 +201,11 @@ func useLog(r *crash.Run, made, targets int) (_ int, err error) {
 		return made + 2*targets, errors.Join(errs...)
 	}
 	for range 4 { // one record may be durable alone, in front of what a crash has left; of some the last may be in the next segment, and Wait is for all
-		begun, last := made, uint64(0)
-		for some := 1 + random.IntN(3); made < begun+some; made++ {
+		begun, last, some := made, uint64(0), 1+random.IntN(3)
+		if r.Number > 0 && random.IntN(2) == 0 { // then each new frame may end where one begins that the crash has left
+			some = 1
+		}
+		for ; made < begun+some; made++ {
 			if last, err = put(made); err != nil {
 				return made + 1, err // Close may have written it
 			}

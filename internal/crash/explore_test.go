@@ -137,7 +137,7 @@ func TestLevelsShareTheTime(t *testing.T) {
 	check(map[Level]float64{Memory: 2, Hostile: 1}, Memory, Hostile)
 	generated := *w
 	generated.Policies = nil
-	for level, want := range map[Level]int{Kill: 4, Fault: 2} {
+	for level, want := range map[Level]int{Memory: 4, Kill: 3, Fault: 2, Hostile: 3} {
 		o := Options{Levels: Levels, Workloads: []*Workload{&generated}, Time: time.Second}
 		if n := len(o.Cells(level)); n != want {
 			t.Errorf("level %s has %d policies of a workload, want %d", level, n, want)

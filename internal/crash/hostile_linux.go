@@ -182,11 +182,11 @@ func (v *Verdict) byHostile(ctx context.Context, w *Workload, o Options, most ti
 	if err != nil || v.Failure != nil {
 		return err
 	}
-	var all []attack
+	var all, reading []attack
 	places := []int{4, 5, 6, 7, 8, 9, 10, 11, 1 + r.IntN(calls), 1 + r.IntN(calls), 1 + r.IntN(calls), calls / 2}
 	if w.Survey == nil {
 		for _, readers := range readables() {
-			all = append(all, attack{readers: &readers})
+			reading = append(reading, attack{readers: &readers})
 		}
 	} else { // it replaces nothing, and has more than one way
 		for at := range calls {
@@ -197,6 +197,10 @@ func (v *Verdict) byHostile(ctx context.Context, w *Workload, o Options, most ti
 		all = append(all, attack{at: max(1, at)}, attack{at: max(1, at), back: true})
 	}
 	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	r.Shuffle(len(reading), func(i, j int) { reading[i], reading[j] = reading[j], reading[i] })
+	for n, a := range reading { // by turns, so that both kinds are met in a short time
+		all = slices.Insert(all, 2*n, a)
+	}
 	least := max(leastFaults, o.Least)
 	if w.isLiar() {
 		least = len(all) // a liar is caught by the first that meets it

@@ -297,7 +297,7 @@ type Cell struct {
 
 // weight is a cell's share of its level's time. A log's own reader takes long for a state, and has most to do behind a crash.
 func (c Cell) weight(level Level) int {
-	const slow = 4
+	const slow = 8
 	if w := c.Workload; level == Memory && (w.Scan != nil || slices.ContainsFunc(w.Targets(c.Policy), func(t Target) bool { return t.Gather != nil })) {
 		return slow
 	}
@@ -346,11 +346,14 @@ func (o Options) Cells(level Level) (cells []Cell) {
 	return cells
 }
 
-// generatedOf returns how many generated policies each of some workloads meets in one run, about. At level fault a cell takes longest: it
-// starts five processes before it has met two faults.
+// generatedOf returns how many generated policies each of some workloads meets in one run, about. Level memory shows most of what a policy
+// changes. At level fault a cell takes longest: it starts five processes before it has met two faults.
 func (o Options) generatedOf(level Level, workloads int) int {
 	least, each := 4, time.Second
-	if level == Fault {
+	switch level {
+	case Kill, Hostile:
+		least = 3
+	case Fault:
 		least, each = 2, longCell*time.Second
 	}
 	if o.All {
@@ -578,6 +581,9 @@ func (v *Verdict) byMemory(w *Workload, states int, most time.Duration, bubble f
 	err := v.InMemory(w, states, how, end)
 	if hangs := (*hangError)(nil); errors.As(err, &hangs) {
 		v.Failure, err = &Failure{Violation: &Violation{Rule: "hang", Words: hangs.Error()}, Words: hangs.Error()}, nil
+	} else if run := (*RunError)(nil); errors.As(err, &run) {
+		words := fmt.Sprintf("it failed, and no call of the disk had: %v", run)
+		v.Failure, err = &Failure{Violation: &Violation{Rule: "again", Words: words}, Words: words}, nil
 	}
 	if how.Fake {
 		return err
@@ -603,13 +609,13 @@ func (v *Verdict) InMemory(w *Workload, states int, how Recording, end time.Time
 	second := Recording{Records: 12, Fake: how.Fake, Slack: how.Slack, Wrap: how.Wrap, Disk: how.Disk, number: 1, bubble: how.bubble}
 	run := func(how Recording, seed uint64) (*Log, error) {
 		l, err := w.record(v.Policy, seed, how)
-		if err != nil {
+		if hangs := (*hangError)(nil); err != nil && (l != nil || errors.As(err, &hangs)) { // else it was not even begun
 			err = &RunError{err}
 		}
 		return l, err
 	}
 	var first *Log
-	e := Exploration{States: states, End: end, Read: w.Scan, fails: how.Fails}
+	e := Exploration{States: states, End: end, Read: w.Scan, fails: how.Fails, fresh: !how.Timed && !end.IsZero()}
 	e.Record = func(number int, seed uint64, there Tree) (l *Log, err error) {
 		if number == 0 {
 			first, err = run(how, seed)
@@ -646,6 +652,13 @@ func (v *Verdict) InMemory(w *Workload, states int, how Recording, end time.Time
 func (v *Verdict) failingRuns(w *Workload, states int, how Recording, first *Log, end time.Time) error {
 	// A write may be a sync too. Most logs are synced by one of the first two, so that they come first where there is little time.
 	ops := []fault.DiskOp{fault.DiskDatasync, fault.DiskWrite, fault.DiskSync, fault.DiskSyncAll, fault.DiskRename}
+	switch {
+	case w.Scan != nil: // it syncs no file system, and lives by the syncs of its bytes
+		ops = []fault.DiskOp{fault.DiskDatasync, fault.DiskWrite, fault.DiskSync, fault.DiskRename, fault.DiskDatasync}
+	case slices.ContainsFunc(w.Targets(v.Policy), func(t Target) bool { return t.Gather != nil }):
+		// A log of several files lives by its names: a failed sync of them comes first, and twice, behind a killed first run too.
+		ops = []fault.DiskOp{fault.DiskSync, fault.DiskDatasync, fault.DiskWrite, fault.DiskSync, fault.DiskRename}
+	}
 	if w.Outlived { // no process knows which names another one's failed sync of a directory has lost
 		ops = slices.DeleteFunc(ops, func(op fault.DiskOp) bool { return op == fault.DiskSync })
 	}
@@ -738,6 +751,7 @@ type Exploration struct {
 	// Read says what is in a state. It is nil where the paths of the targets do.
 	Read  func(Tree) (*Survivors, error)
 	fails bool // the disk fails on purpose: a run that reports it and ends is no error
+	fresh bool // while there is time it records further first runs: another schedule shows more than further states of one
 }
 
 // A RunError says that a run has failed by itself. One that follows a crash must not.
@@ -789,7 +803,7 @@ func linkAt(dir, name string) (string, error) {
 }
 
 // few is a number of states that are judged however little time there is. Each takes longer the more targets there are.
-func few(targets []Target) int { return max(100, min(1000, 1<<20/len(targets))) }
+func few(targets []Target) int { return max(50, min(1000, 1<<18/len(targets))) }
 
 // Explore records a run, explores its log, records runs on some of the states, and explores these logs.
 func (v *Verdict) Explore(w *Workload, e Exploration) error {
@@ -813,11 +827,19 @@ func (v *Verdict) Explore(w *Workload, e Exploration) error {
 			again = min(again, 200)
 		}
 	}
+	if e.fresh && x.slow() {
+		some = 100 // or a short time is over in the first part of the first log
+	}
 	for pass := uint64(0); v.Tally.States < int64(e.States)*3/4 && v.Failure == nil && (pass == 0 || !late()); pass++ {
 		before := v.Tally.States
-		some = min(2*some, e.States*3/4-int(before))
+		if pass == 0 || !e.fresh {
+			some *= 2
+		} else if first, err = e.Record(0, v.Seed+pass, Tree{}); err != nil && !e.fails {
+			return err
+		}
+		some = min(some, e.States*3/4-int(before))
 		t, failure := x.explore(first, some, v.Seed+pass)
-		if pass > 0 {
+		if pass > 0 && !e.fresh {
 			t.Acknowledged = 0
 		}
 		v.Tally.Add(t)

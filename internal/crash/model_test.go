@@ -2,12 +2,14 @@ package crash
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast-go/holdfast"
 )
@@ -116,6 +118,56 @@ func TestExplorationKeepsErrorsOfTheMachineApart(t *testing.T) {
 	}
 	if v, err := judged(fmt.Errorf("no memory")); err == nil || v.Failure != nil {
 		t.Errorf("%+v, %v", v, err)
+	}
+}
+
+// TestRunThatFailsByItselfBreaksAPromise: its disk has not failed.
+func TestRunThatFailsByItselfBreaksAPromise(t *testing.T) {
+	w := *plain
+	for _, records := range []int{1, 5} {
+		w.Run = func(r *Run) error {
+			r.Records = records
+			return errors.Join(plain.Run(r), errors.New("it stumbles"))
+		}
+		v := Cell{Workload: &w, Policy: holdfast.EachDurable()}.Verdict(Memory, 1)
+		if err := v.byMemory(&w, 100, time.Second, nil); err != nil || v.Failure == nil || v.Failure.Violation.Rule != "again" {
+			t.Fatalf("%d records: %+v, %v", records, v, err)
+		}
+		v.judge(map[string]bool{})
+		if v.Verdict != Broken || !strings.Contains(v.Failure.Words, "it stumbles") {
+			t.Errorf("%d records: %s, %q", records, v.Verdict, v.Failure.Words)
+		}
+	}
+}
+
+// TestNewestNameIsOftenThereWithoutTheNamesBefore: that is what a sync of names that was left out takes.
+func TestNewestNameIsOftenThereWithoutTheNamesBefore(t *testing.T) {
+	const files, seeds = 20, 200
+	l, pending := &Log{Sector: 512}, []int(nil)
+	for n := range uint64(files) {
+		l.Add(Entry{Op: Write, File: 10 + n, Data: []byte("x")})
+		l.Add(Entry{Op: Name, Edits: []Edit{{Root, fmt.Sprint(n), 10 + n}}})
+		pending = append(pending, int(2*n), int(2*n+1))
+	}
+	met := 0
+	for seed := range uint64(seeds) {
+		var seen []State
+		l.States(len(pending), pending, rand.New(rand.NewPCG(seed, 0)), 6, &seen, func(s *State) {
+			names, bytes := 0, 0
+			for rank := range pending {
+				if s.kept(rank) && rank%2 == 1 {
+					names++
+				} else if s.kept(rank) {
+					bytes++
+				}
+			}
+			if names == 1 && bytes == files && s.kept(len(pending)-1) {
+				met++
+			}
+		})
+	}
+	if met < seeds/3 {
+		t.Errorf("%d of %d positions had that state", met, seeds)
 	}
 }
 

@@ -539,6 +539,17 @@ func (l *Log) States(position int, pending []int, r *rand.Rand, most int, seen *
 	if n == 0 {
 		return
 	}
+	if last := pending[n-1]; l.Entries[last].Op == Name && r.IntN(2) == 0 {
+		// All bytes are there and the newest change of names, and no change before it that is about another file: what a missing sync of
+		// names leaves.
+		s := State{Crash: Power, Keep: max(0, n-64)}
+		for rank, i := range pending[s.Keep:] {
+			if l.Entries[i].Op != Name || l.fileOf(i) == l.fileOf(last) {
+				s.Mask |= 1 << rank
+			}
+		}
+		try(s)
+	}
 	for tries := 0; len(*seen) < most && tries < 2*most; tries++ {
 		s := State{Crash: Power}
 		switch r.IntN(5) {
