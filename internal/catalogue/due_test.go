@@ -17,7 +17,7 @@ import (
 
 // TestSeedsInARowTakeAllPolicies holds that runs meet each case that is generated: the ones of a Writer in the shape that it has.
 func TestSeedsInARowTakeAllPolicies(t *testing.T) {
-	for level, each := range map[crash.Level]int{crash.Memory: 4, crash.Kill: 4, crash.Fault: 2} { // of each workload in a run
+	for level, each := range map[crash.Level]int{crash.Memory: 4, crash.Kill: 3, crash.Fault: 2} { // of each workload in a run
 		seeds, met := 36/each, map[policies.Case]bool{}
 		whole := crash.Options{Workloads: Workloads(), Levels: crash.Levels, Time: 45 * time.Second}
 		some, cells := map[string]int{}, map[crash.Cell]bool{}

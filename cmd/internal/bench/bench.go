@@ -124,7 +124,7 @@ func (b *benchmark) addLoadFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.Var(cli.List("sizes", &b.records, run.ParseRecord), "record", "sizes of a record, such as 128B,4KiB (default: 128B)")
 	f.Var(cli.List("numbers", &b.writers, run.ParseWriters), "writers", "goroutines that write to one file (default: 1,64)")
-	f.Var(cli.Once("number", &b.rate, parseRate), "rate", "write this number of records a second, such as 50k or 50k/s: an open loop,\nwith latencies since a record was due (default: as fast as possible)")
+	f.Var(cli.Once("number", &b.rate, parseRate), "rate", "write this number of records a second, such as 50k or 50k/s, with\nlatencies since a record was due: an open loop (default: as fast as\npossible)")
 	f.Var(cli.Once("state", &b.cache, run.ParseCache), "cache", run.CacheUsage)
 	f.BoolVar(&b.steady, "steady", false, "let each policy write until its throughput is steady, and show how the\nkernel slows writers down when it holds too many unwritten bytes")
 	f.Var(cli.Once("size", &b.room, parseRoom), "room", "the largest file of --steady (default: 16GiB, at most half of\nwhat is free)")

@@ -490,7 +490,7 @@ func (s *Session) Refuse(err error) error {
 	case errors.As(err, &cache):
 		hint := "use --cache try-cold to measure anyway and report the cached part, or --cache drop to empty the whole page cache (root)"
 		if cache.Asked == result.Dropped || cache.Asked == result.Remount {
-			hint = "--cache try-cold needs no such right: it measures anyway and reports the cached part"
+			hint = "--cache try-cold measures anyway, and reports the cached part"
 		}
 		return &cli.Refusal{Code: cli.ExitCannot, Err: err, Hint: hint}
 	case errors.As(err, &output) && len(s.Run.Trials) == 0:

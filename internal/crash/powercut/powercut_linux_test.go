@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/catalogue"
 	"github.com/holdfast-go/holdfast/internal/crash"
 	"github.com/holdfast-go/holdfast/internal/isolate"
 	"github.com/holdfast-go/holdfast/internal/volume"
@@ -64,7 +63,7 @@ func beChild(mode string, args []string) error {
 		}
 	}
 	o := chosen()
-	o.Workloads = append(o.Workloads, ours()...)
+	o.Workloads = append(o.Workloads, ours...)
 	return Process(args, o)
 }
 
@@ -772,55 +771,14 @@ func againFromFile(t *testing.T, f *crash.Failure) {
 		t.Fatal(err)
 	}
 	o := chosen()
-	o.Workloads = append(o.Workloads, ours()...)
+	o.Workloads = append(o.Workloads, ours...)
 	if v, err := Replay(t.Context(), o, &again, ""); err != nil || !reflect.DeepEqual(v, f.Violation) {
 		t.Errorf("judged again: %+v, %v; it was %+v", v, err, f.Violation)
 	}
 }
 
-// ours are the workloads of these tests. Of holdfast's own the disk refuses a write in each run.
-func ours() []*crash.Workload {
-	all := []*crash.Workload{recalls, trusts, hears}
-	for name, policy := range map[string]holdfast.Policy{"writer": holdfast.Durable(), "rotate": holdfast.Durable(),
-		"wal": {Buffer: 4 * holdfast.KiB, Sync: holdfast.Sync{Mode: holdfast.SyncClose}}} { // whose segments are allocated without zeros
-		w := *catalogue.Find(name)
-		w.Failing, w.Policies = true, []holdfast.Policy{policy}
-		all = append(all, &w)
-	}
-	return all
-}
-
-// TestOursHoldBehindAFailedSync lets the disk refuse a write of holdfast's own, lets them go on or be opened again, and cuts the
-// power.
-func TestOursHoldBehindAFailedSync(t *testing.T) {
-	t.Parallel()
-	for _, kind := range []string{"ext4", "xfs"} {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			needs(t, kind)
-			met := map[string]int{}
-			for seed := range uint64(4) {
-				o := chosen()
-				o.Workloads, o.Seed, o.States = ours(), 100*seed, 60
-				verdicts, err := Run(t.Context(), o, []string{kind}, 2*time.Second)
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, v := range verdicts {
-					own := catalogue.Find(v.Workload) != nil
-					if met[v.Workload] += v.Faults; own && (v.Failure != nil || v.Unknown != "") {
-						t.Errorf("seed %d: %s: %s%+v", o.Seed, v.Workload, v.Unknown, v.Failure)
-					}
-				}
-			}
-			for _, name := range []string{"writer", "rotate", "wal"} {
-				if met[name] == 0 {
-					t.Errorf("no write of %s was refused", name)
-				}
-			}
-		})
-	}
-}
+// ours are the workloads of these tests. Those of holdfast's own join them where Go is new enough for the catalogue.
+var ours = []*crash.Workload{recalls, trusts, hears}
 
 // TestSecondLifeOfAProgramIsCut kills programs of the shell, lets them go on, and cuts the power then. The first life of both acknowledges
 // what it has synced; of what it has not, a second life finds the lines in the page cache.

@@ -70,7 +70,7 @@ func TestDiskLogsWritesAndSyncsInOrder(t *testing.T) {
 		all[i].At = 0
 	}
 	want := []logged{{crash.Entry{Op: crash.Write, Offset: 512, Data: bytes.Repeat([]byte("a"), 700)}, 7}, {crash.Entry{Op: crash.Flush, Data: []byte{}}, 7},
-		{crash.Entry{Op: crash.Write, Offset: 1000, Data: []byte("b")}, 7}}
+		{crash.Entry{Op: crash.Write, Offset: 1000, Data: []byte("b")}, 7}, {crash.Entry{Op: crash.Lose, Offset: 100, Data: []byte{}}, 7}}
 	if !reflect.DeepEqual(all, want) {
 		t.Errorf("the log is %+v", all)
 	}
