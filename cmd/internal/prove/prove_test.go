@@ -217,7 +217,7 @@ func TestBrokenPromiseIsKeptAndReplayed(t *testing.T) {
 		t.Fatal(out.String())
 	}
 	again, told2, code := command(t, "--replay", shown[1])
-	if code != cli.ExitNotMet || !strings.Contains(again, "c0: the file is neither the old nor the new one") {
+	if code != cli.ExitNotMet || !strings.Contains(again, liar.Caught.Violation.Words) {
 		t.Errorf("exit code %d\n%s%s", code, again, told2)
 	}
 	liar.Verdict = crash.NotKnown

@@ -57,6 +57,9 @@ func MarkSyscalls(begin bool) error {
 // error says what forbids it, and cmd has done nothing. If cmd must end with a context,
 // make it by [exec.CommandContext]. It needs Linux 5.3 (PTRACE_GET_SYSCALL_INFO).
 func TraceSyscalls(cmd *exec.Cmd) ([]SyscallCounts, error) {
+	if _, err := os.Stat("/proc/self/task"); err != nil {
+		return nil, fmt.Errorf("system calls can't be counted: the threads of a process are not in /proc; mount it: %w", err)
+	}
 	// The tracer is a thread, and every request must come from it: ptrace(2).
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
