@@ -130,7 +130,7 @@ func TestProgramThatIsDeadBehindACrashIsBroken(t *testing.T) {
 			}
 			t.Run(string(level)+" "+c.rule, func(t *testing.T) {
 				t.Parallel()
-				p := Program{Command: "touch log; sync .; " + c.start + "; " + writes, Read: "touch log; cat log", Dir: t.TempDir(), Time: time.Second, Seed: 1, Level: level, patience: time.Second}
+				p := Program{Command: "touch log; sync .; " + c.start + "; " + writes, Read: "touch log; cat log", Dir: t.TempDir(), Time: 10 * time.Second, Seed: 1, Level: level, patience: time.Second} // it ends where it is broken
 				v, err := p.Prove(t.Context())
 				if err != nil || v.Verdict != Broken || v.Failure.Violation.Rule != c.rule || !strings.Contains(v.Failure.Words, c.words) {
 					t.Fatalf("%v, %+v, %+v", err, v, v.Failure)

@@ -53,9 +53,9 @@ var recipes = []struct{ title, file, language string }{
 	{"Crash tests and speed in GitHub Actions", "testdata/crash.yml", "yaml"},
 }
 
-const head = `# Recipes
+const head = `# Recipes: whole functions to copy
 
-Each is a whole function to copy, and runs in a test: [` + "`dev/programs/recipes`" + `](../dev/programs/recipes) has them with their imports.
+Each recipe is a whole function to copy, and runs in a test: [` + "`dev/programs/recipes`" + `](../dev/programs/recipes) has them with their imports.
 What they cost and what a crash takes is in [programs.md](programs.md), why in [policies.md](policies.md).
 `
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/catalogue"
+	"github.com/holdfast-go/holdfast/internal/isolate"
 )
 
 // Of holdfast's own the disk refuses a write in each run.
@@ -23,6 +24,7 @@ func init() {
 // TestOursHoldBehindAFailedSync lets the disk refuse a write of holdfast's own, lets them go on or be opened again, and cuts the
 // power.
 func TestOursHoldBehindAFailedSync(t *testing.T) {
+	isolate.Once(t, isolate.Race)
 	t.Parallel()
 	for _, kind := range []string{"ext4", "xfs"} {
 		t.Run(kind, func(t *testing.T) {
