@@ -19,7 +19,7 @@ const head = `# Programs of others over holdfast
 holdfast below it, through the program's public interfaces alone. [` + "`dev/programs`" + `](../dev/programs) has the lines of both; a test holds that
 both leave the same records.
 
-- *Lines* are what a user changes: lines removed (−) and added (+) in the function that sets the program up, and *new* lines beside it.
+- *Lines* counts what a user changes: removed (−) and added (+) lines in the function that sets the program up, and *new* lines elsewhere.
 - *Time* and *CPU* are of one record, the final Close included, and what the arm after takes of that: the median of the ratios of the
   same rounds, and their range. Each arm is a process; a time counts only if all records are there.
 - *Calls* are the system calls of files that a record takes, by strace, and the syncs among them, before and after.

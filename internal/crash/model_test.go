@@ -140,7 +140,7 @@ func TestRunThatFailsByItselfBreaksAPromise(t *testing.T) {
 	}
 }
 
-// TestNewestNameIsOftenThereWithoutTheNamesBefore: that is what a sync of names that was left out takes.
+// TestNewestNameIsOftenThereWithoutTheNamesBefore holds that such states are explored: a sync of names that was left out leaves them.
 func TestNewestNameIsOftenThereWithoutTheNamesBefore(t *testing.T) {
 	const files, seeds = 20, 200
 	l, pending := &Log{Sector: 512}, []int(nil)

@@ -314,8 +314,7 @@ const resultsExt = ".jsonl"
 
 // again judges the results of an earlier audit.
 func (a *audit) again(cmd *cobra.Command) error {
-	switch why := cli.NotDir(a.from); {
-	case why != nil:
+	if why := cli.NotDir(a.from); why != nil {
 		return cli.Misuse("name the directory that audit -o made", "--from %s: %w", a.from, why)
 	}
 	var judged []study.Judged

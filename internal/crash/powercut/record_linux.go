@@ -2,6 +2,7 @@ package powercut
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -170,11 +171,7 @@ func refusesRecord(nth int) func(crash.Entry) bool {
 func (r *room) lives(ctx context.Context, c *cell, dir string, d *disk, long time.Duration) (behind *restart, err error) {
 	after, number, why := c.killedAfter(long), 0, "killed"
 	if after > 0 || c.refuses > 0 {
-		first := long
-		if after > 0 {
-			first = after
-		}
-		killed, err := r.work(ctx, c, dir, d, first, c.seed, number, after > 0)
+		killed, err := r.work(ctx, c, dir, d, cmp.Or(after, long), c.seed, number, after > 0)
 		if err != nil && c.refuses > 0 && ctx.Err() == nil && d.hasRefused() {
 			killed, why, err = true, "behind a sync that had failed", nil
 		}
