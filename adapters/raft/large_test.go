@@ -63,6 +63,15 @@ func TestABatchIsLargerThanASegment(t *testing.T) {
 		t.Errorf("%d of 192 are durable", durable)
 	}
 	checkFilled(t, s, 1, 192, size)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries { // a file has one large entry, and no whole call: who reads an entry reads what was written with it
+		if info, err := e.Info(); err == nil && info.Size() > 320<<10 {
+			t.Errorf("%s has %d bytes", e.Name(), info.Size())
+		}
+	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
