@@ -338,7 +338,7 @@ func (p planter) build(m mutant, overlay string) (program string, err error) {
 		program = filepath.Join(p.scratch, "faulty.test")
 	}
 	module, pkg := p.of(m)
-	cmd := exec.Command("go", "test", "-vet=off", "-ldflags=-s -w", "-c", "-o", program, pkg)
+	cmd := exec.Command("go", "test", "-vet=off", "-ldflags=-s", "-c", "-o", program, pkg)
 	cmd.Dir, cmd.Env = module, withOverlay(overlay)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w: %s", err, out)

@@ -116,10 +116,7 @@ func TestTheRoundsThatAreLeftAreTheUncertainOnes(t *testing.T) {
 // false word, as where all go on.
 func TestRestingCellsAreNoFalseWord(t *testing.T) {
 	isolate.Once(t)
-	runs := 100
-	if testing.Short() {
-		runs = 60
-	}
+	const runs = 60
 	for _, noise := range []float64{0.03, 0.10, 0.25} {
 		wrong, trials := 0, 0
 		for seed := range uint64(runs) {
