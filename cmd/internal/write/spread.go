@@ -73,9 +73,10 @@ type pile struct {
 }
 
 const (
-	mostBatch  = 1 << 20  // bytes of a batch, but for one block
-	mostSpared = 32 << 10 // bytes of memory that a pile keeps beside others
-	mostSpare  = 1024     // piles that are kept
+	mostBatch  = 1 << 20       // bytes of a batch, but for one block
+	leastLent  = mostBatch / 2 // bytes of lines of the one file that are a batch by themselves: they are not copied
+	mostSpared = 32 << 10      // bytes of memory that a pile keeps beside others
+	mostSpare  = 1024          // piles that are kept
 )
 
 // add puts lines on the pile of their file.
@@ -96,8 +97,15 @@ func (s *spread) add(value, text []byte, count int64) {
 		f.pile, s.batch = p, append(s.batch, f)
 	}
 	s.totals.Lines += count
-	p.data = append(p.data, text...)
 	p.count += count
+	if s.column == 0 && len(p.data) == 0 && len(text) >= leastLent {
+		own := p.data
+		p.data = text // the intake's again after the flush
+		s.flush()
+		p.data = own
+		return
+	}
+	p.data = append(p.data, text...)
 	if s.column > 0 {
 		p.numbers = append(p.numbers, s.totals.Lines)
 	}

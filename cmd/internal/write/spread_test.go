@@ -2,6 +2,7 @@ package write
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -115,5 +116,40 @@ func TestValuesOfOneSlotKeepTheirFiles(t *testing.T) {
 		if got, err := os.ReadFile(filepath.Join(dir, name)); string(got) != want || err != nil {
 			t.Errorf("%s has %q, %v", name, got, err)
 		}
+	}
+}
+
+// TestLinesOfManyChunksAreInOnePiece counts the calls: what a chunk has goes to the library in one, without a copy, and its first
+// line with it.
+func TestLinesOfManyChunksAreInOnePiece(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "x")
+	s := spreadTo(t, file, holdfast.Buffered(64*holdfast.KiB), io.Discard)
+	var text bytes.Buffer
+	lines := int64(0)
+	for ; text.Len() < 5*chunkSize; lines++ {
+		fmt.Fprintf(&text, "%d %s\n", lines, strings.Repeat("a", int(lines%100)))
+	}
+	s.run(t.Context(), newIntake(bytes.NewReader(text.Bytes())))
+	s.close()
+	s.show.End()
+	if got, err := os.ReadFile(file); !bytes.Equal(got, text.Bytes()) || err != nil {
+		t.Errorf("the file has %d bytes that are not the %d of the input, %v", len(got), text.Len(), err)
+	}
+	if n := s.totals.Stats.Writes; n != 6 || s.totals.Written != lines || s.totals.Lines != lines {
+		t.Errorf("%d calls for 6 chunks, %d of %d lines", n, s.totals.Written, lines)
+	}
+}
+
+// TestLentLinesAreNotWrittenTo takes further lines when the chunk of the first ones belongs to the intake again.
+func TestLentLinesAreNotWrittenTo(t *testing.T) {
+	s := spreadTo(t, filepath.Join(t.TempDir(), "x"), holdfast.Unbuffered(), io.Discard)
+	lent := bytes.Repeat([]byte("a\n"), leastLent/2)
+	s.splitter.take(lent)
+	s.splitter.take([]byte("b\n"))
+	s.flush()
+	s.close()
+	s.show.End()
+	if bytes.Contains(lent, []byte("b")) || s.totals.Bytes != leastLent+2 {
+		t.Errorf("%q begins the chunk, and %d bytes are written", lent[:4], s.totals.Bytes)
 	}
 }
