@@ -203,7 +203,11 @@ func (s *spread) takeLines(text []byte) {
 	}
 	for len(text) > 0 && s.stop == nil {
 		end := bytes.IndexByte(text, '\n')
-		value, ok := columnOf(bytes.TrimSuffix(text[:end], []byte("\r")), s.separator, s.column)
+		line := text[:end]
+		if end > 0 && line[end-1] == '\r' {
+			line = line[:end-1]
+		}
+		value, ok := columnOf(line, s.separator, s.column)
 		if ok {
 			s.add(value, text[:end+1], 1)
 		} else {
