@@ -34,4 +34,4 @@ func wordOf(line []byte, n int) ([]byte, bool) {
 	}
 }
 
-func isBlank(c byte) bool { return c <= ' ' && (c == ' ' || c == '\t') }
+func isBlank(c byte) bool { return c == ' ' || c == '\t' }
