@@ -80,7 +80,7 @@ type pile struct {
 const (
 	mostBatch  = 1 << 20       // bytes of a batch, but for one block
 	leastBatch = 256 << 10     // bytes of a batch whose piles are large enough: then they stay in a CPU's cache
-	leastPile  = 2 << 10       // bytes, on average, of large enough piles: a call of the library takes as long as some lines
+	leastPile  = 4 << 10       // bytes, on average, of large enough piles: a call of the library takes as long as some lines
 	leastLent  = mostBatch / 2 // bytes of lines of the one file that are a batch by themselves: they are not copied
 	mostSpared = 8 << 20       // bytes of memory of the piles that are kept
 	slotBits   = 12            // so that few of some hundred values share a slot
