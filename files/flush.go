@@ -234,7 +234,7 @@ func (f *flusher) flushStepLocked(ctx context.Context, s *stream) error {
 	since := s.since
 	s.leaveLocked()
 	if s.flight == nil {
-		s.flight, s.wait = s.wait, nil
+		s.flight, s.wait, s.before = s.wait, nil, len(s.wait.bytes)
 	} else if s.wait != nil {
 		f.waiting.addLocked(s)
 	}

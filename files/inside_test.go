@@ -101,3 +101,39 @@ func TestATornAppendIsKnownBeforeItsTurnEnds(t *testing.T) {
 		}
 	})
 }
+
+// TestMemoryIsTakenAtOnceAfterAFlush appends as much to a file again and again. Its bytes are copied from block to block only before
+// the first flush, and where memory is short or less was flushed a block is small.
+func TestMemoryIsTakenAtOnceAfterAFlush(t *testing.T) {
+	const memory = 128 << 10
+	f := newSet(fault.NewDisk(), Options{Policy: holdfast.Buffered(64 * holdfast.KiB), Memory: memory})
+	check := func(path string, n, want int) {
+		t.Helper()
+		if err := f.Append(t.Context(), path, make([]byte, n)); err != nil {
+			t.Fatal(err)
+		}
+		if got := cap(f.streams.paths[path].wait.bytes); got != want {
+			t.Errorf("%d bytes of %s are in a block of %d, not %d", n, path, got, want)
+		}
+	}
+	check("/a", 10<<10, 16<<10)
+	check("/a", 50<<10, 64<<10)
+	check("/a", 10<<10, 64<<10) // it does not fit: the 60 KiB are flushed
+	if err := f.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	check("/a", 1<<10, 16<<10)
+	check("/a", 60<<10, 64<<10)
+	if err := f.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	check("/b", 60<<10, 64<<10)
+	check("/c", 10<<10, 16<<10)
+	check("/a", 1<<10, 1<<10) // of the 48 KiB that are left
+	if used := f.flusher.memory.used; used > memory {
+		t.Errorf("%d bytes are used of %d", used, memory)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -29,6 +29,7 @@ type buffer struct {
 	wait   *block // the bytes that gather
 	flight *block // is being written, or was when a write failed or was given up; belongs to the busy call
 	begun  int    // bytes of flight that are written
+	before int    // bytes of the flight before: the next wait is made as large at once, and does not grow by copies
 }
 
 func (m *streamMemory) init(buffer, limit int64) {
@@ -94,7 +95,10 @@ func (m *streamMemory) putLocked(to *buffer, data []byte) bool {
 		if old != nil {
 			n += len(old.bytes)
 		}
-		b := m.takeLocked(int64(n))
+		b := m.takeLocked(int64(max(n, to.before)))
+		if b == nil {
+			b = m.takeLocked(int64(n))
+		}
 		if b == nil {
 			return false
 		}

@@ -12,8 +12,11 @@ import (
 )
 
 const (
-	blockSize  = 256 << 10 // of a read
-	mostBlocks = 16        // that wait
+	chunkSize  = 1 << 20  // of memory that is read into
+	leastRead  = 64 << 10 // a chunk with less room is full; no pipe gives more at once, unless it was made larger
+	headroom   = 4 << 10  // at the beginning of a chunk, for the beginning of the first line
+	mostChunks = 2        // one is filled while the lines of the other are written: so both stay in a CPU's cache
+	mostBlocks = 16       // that wait
 	maxLine    = 64 << 20
 )
 
@@ -21,38 +24,48 @@ const (
 // pipe or terminal can't be ended: a run that stops earlier leaves the intake behind.
 type intake struct {
 	blocks chan block
-	free   chan []byte
+	free   chan []byte   // chunks
 	gone   chan struct{} // closed when no more blocks are taken
 }
 
-// A block is the result of one read.
+// A block is the result of one read. It is the end of a chunk that is filled from front to back: what is before it
+// was taken already.
 type block struct {
-	bytes []byte
-	err   error // io.EOF at the end
+	chunk []byte // up to the end of the block
+	from  int    // where the block begins
+	last  bool   // of its chunk
+	err   error  // io.EOF at the end
 }
 
 func newIntake(r io.Reader) *intake {
-	in := &intake{blocks: make(chan block, mostBlocks), free: make(chan []byte, mostBlocks+2), gone: make(chan struct{})}
+	in := &intake{blocks: make(chan block, mostBlocks), free: make(chan []byte, mostChunks), gone: make(chan struct{})}
+	for range mostChunks {
+		in.free <- nil
+	}
 	go in.run(r)
 	return in
 }
 
 func (in *intake) run(input io.Reader) {
-	for {
-		var b []byte
-		select {
-		case b = <-in.free:
-			b = b[:cap(b)]
-		default:
-			b = make([]byte, blockSize)
+	var chunk []byte
+	for b := (block{last: true}); b.err == nil; {
+		if b.last {
+			select {
+			case chunk = <-in.free:
+			case <-in.gone:
+				return
+			}
+			if chunk == nil {
+				chunk = make([]byte, chunkSize)
+			}
+			b.chunk = chunk[:headroom]
 		}
-		n, err := input.Read(b)
+		b.from = len(b.chunk)
+		n, err := input.Read(chunk[b.from:])
+		b = block{chunk[:b.from+n], b.from, len(chunk)-b.from-n < leastRead, err}
 		select {
-		case in.blocks <- block{b[:n], err}:
+		case in.blocks <- b:
 		case <-in.gone:
-			return
-		}
-		if err != nil {
 			return
 		}
 	}
@@ -60,9 +73,8 @@ func (in *intake) run(input io.Reader) {
 
 // done gives the memory of a block back.
 func (in *intake) done(b block) {
-	select {
-	case in.free <- b.bytes:
-	default:
+	if b.last {
+		in.free <- b.chunk[:chunkSize]
 	}
 }
 
@@ -74,6 +86,16 @@ type splitter struct {
 
 	lines   func(text []byte) // called with whole lines
 	tooLong func()            // called for a line that was dropped
+}
+
+// takeBehind takes the end of a chunk. What is before it is free for the beginning of its first line: then all its lines
+// are in one piece.
+func (s *splitter) takeBehind(chunk []byte, from int) {
+	if n := len(s.rest); s.dropped == 0 && n <= from && n+len(chunk)-from <= s.most {
+		from -= copy(chunk[from-n:], s.rest)
+		s.rest = s.rest[:0]
+	}
+	s.take(chunk[from:])
 }
 
 func (s *splitter) take(block []byte) {
@@ -160,7 +182,7 @@ func (s *spread) run(ctx context.Context, in *intake) {
 
 // takeBlock takes the lines of a block, and reports whether another one comes.
 func (s *spread) takeBlock(in *intake, b block) (more bool) {
-	s.splitter.take(b.bytes)
+	s.splitter.takeBehind(b.chunk, b.from)
 	in.done(b)
 	switch {
 	case b.err == nil:
@@ -181,7 +203,11 @@ func (s *spread) takeLines(text []byte) {
 	}
 	for len(text) > 0 && s.stop == nil {
 		end := bytes.IndexByte(text, '\n')
-		value, ok := columnOf(bytes.TrimSuffix(text[:end], []byte("\r")), s.separator, s.column)
+		line := text[:end]
+		if end > 0 && line[end-1] == '\r' {
+			line = line[:end-1]
+		}
+		value, ok := columnOf(line, s.separator, s.column)
 		if ok {
 			s.add(value, text[:end+1], 1)
 		} else {

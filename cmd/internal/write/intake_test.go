@@ -31,7 +31,8 @@ func TestSplitterFindsTheLinesWhereverBlocksEnd(t *testing.T) {
 		}}
 		for rest := text; len(rest) > 0; {
 			n := 1 + random.IntN(min(len(rest), most)) // a longer block may have a longer line
-			s.take(rest[:n])
+			free := random.IntN(4)
+			s.takeBehind(append(make([]byte, free, free+n), rest[:n]...), free)
 			rest = rest[n:]
 		}
 		s.end()
@@ -74,9 +75,9 @@ func TestSplitterHoldsNoMoreThanALine(t *testing.T) {
 
 // TestSplitterKeepsALineOfManyBlocks feeds it in blocks.
 func TestSplitterKeepsALineOfManyBlocks(t *testing.T) {
-	line := make([]byte, 4*blockSize+5)
+	line := make([]byte, 4*chunkSize+5)
 	for i := range line {
-		line[i] = 'a' + byte(i/blockSize)
+		line[i] = 'a' + byte(i/chunkSize)
 	}
 	lines := 0
 	s := splitter{most: len(line) + 1, tooLong: func() { t.Error("a line is too long") }, lines: func(text []byte) {
@@ -85,7 +86,7 @@ func TestSplitterKeepsALineOfManyBlocks(t *testing.T) {
 			t.Errorf("%d bytes, want the line of %d", len(text), len(line)+1)
 		}
 	}}
-	for block := range slices.Chunk(append(line[:len(line):len(line)], '\n'), blockSize) {
+	for block := range slices.Chunk(append(line[:len(line):len(line)], '\n'), chunkSize) {
 		s.take(block)
 	}
 	if lines != 1 {
@@ -101,7 +102,7 @@ func TestIntakeGivesAllBytesAndThenTheError(t *testing.T) {
 		defer close(in.gone)
 		var got []byte
 		for b := range in.blocks {
-			got = append(got, b.bytes...)
+			got = append(got, b.chunk[b.from:]...)
 			in.done(b)
 			if b.err != nil {
 				if string(got) != want || !errors.Is(b.err, wantErr) {

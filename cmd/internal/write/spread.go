@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"maps"
+	"math/bits"
 	"os"
 	"slices"
 	"sync"
@@ -37,11 +39,13 @@ type spread struct {
 	show      *pulse
 
 	splitter splitter
-	files    map[string]*file // by the value of their column
-	recent   [256]*file       // some of them, by slot
-	batch    []*file          // with a pile
-	bytes    int              // of the batch
+	files    map[string]*file     // by the value of their column
+	recent   [1 << slotBits]*file // some of them, by slot
+	batch    []*file              // with a pile
+	bytes    int                  // of the batch
+	least    int                  // bytes of a batch with large enough piles
 	spare    []*pile
+	spared   int   // bytes of memory of all spare piles
 	flushed  int64 // the number of the last line of the batch before
 
 	totals totals
@@ -70,25 +74,31 @@ type pile struct {
 	taken   int          // bytes that the library has accepted
 	err     error        // why not all, or that all is perhaps not durable
 	removed *files.Error // lines before it went with a removed file
+	size    int          // of its memory, while it is spare
 }
 
 const (
-	mostBatch  = 1 << 20  // bytes of a batch, but for one block
-	mostSpared = 32 << 10 // bytes of memory that a pile keeps beside others
-	mostSpare  = 1024     // piles that are kept
+	mostBatch  = 1 << 20       // bytes of a batch, but for one block
+	leastBatch = 256 << 10     // bytes of a batch whose piles are large enough: then they stay in a CPU's cache
+	leastPile  = 4 << 10       // bytes, on average, of large enough piles: a call of the library takes as long as some lines
+	leastLent  = mostBatch / 2 // bytes of lines of the one file that are a batch by themselves: they are not copied
+	mostSpared = 8 << 20       // bytes of memory of the piles that are kept
+	slotBits   = 12            // so that few of some hundred values share a slot
 )
 
 // add puts lines on the pile of their file.
 func (s *spread) add(value, text []byte, count int64) {
-	f := s.recent[slot(value)]
+	recent := &s.recent[slot(value)]
+	f := *recent
 	if f == nil || f.value != string(value) {
 		f = s.file(value)
-		s.recent[slot(value)] = f
+		*recent = f
 	}
 	p := f.pile
 	if p == nil {
 		if n := len(s.spare); n > 0 {
 			p, s.spare = s.spare[n-1], s.spare[:n-1]
+			s.spared -= p.size
 		} else {
 			p = &pile{}
 		}
@@ -96,12 +106,19 @@ func (s *spread) add(value, text []byte, count int64) {
 		f.pile, s.batch = p, append(s.batch, f)
 	}
 	s.totals.Lines += count
-	p.data = append(p.data, text...)
 	p.count += count
+	if s.column == 0 && len(p.data) == 0 && len(text) >= leastLent {
+		own := p.data
+		p.data = text // the intake's again after the flush
+		s.flush()
+		p.data = own
+		return
+	}
+	p.data = append(p.data, text...)
 	if s.column > 0 {
 		p.numbers = append(p.numbers, s.totals.Lines)
 	}
-	if s.bytes += len(text); s.bytes >= mostBatch {
+	if s.bytes += len(text); s.bytes >= min(mostBatch, max(s.least, leastPile*len(s.batch))) {
 		s.flush()
 	}
 }
@@ -117,14 +134,20 @@ func (s *spread) file(value []byte) *file {
 	return f
 }
 
-// slot is the place of a value's file in recent, by the bytes in which values differ most. The map takes as long as the
-// rest of a line.
-func slot(value []byte) uint8 {
+// slot is the place of a value's file in recent, by its length and up to 16 of its bytes at both ends. The map takes as
+// long as the rest of a line.
+func slot(value []byte) uint64 {
 	n := len(value)
-	if n < 2 {
-		return uint8(n)
+	key := uint64(n)
+	switch {
+	case n >= 8:
+		key += binary.LittleEndian.Uint64(value) ^ bits.RotateLeft64(binary.LittleEndian.Uint64(value[n-8:]), 29)
+	case n >= 4:
+		key += uint64(binary.LittleEndian.Uint32(value))<<32 ^ uint64(binary.LittleEndian.Uint32(value[n-4:]))<<3
+	case n > 0:
+		key += uint64(value[0])<<24 | uint64(value[n/2])<<16 | uint64(value[n-1])<<8
 	}
-	return uint8(n) + value[n-1] + value[n-2]*10 + value[n/2]*100
+	return key * 0x9e3779b97f4a7c15 >> (64 - slotBits)
 }
 
 // number returns the number of a line of the input.
@@ -177,8 +200,10 @@ func (s *spread) flush() {
 	for _, f := range s.batch {
 		s.judge(f)
 		p := f.pile
-		if f.pile = nil; len(s.spare) < mostSpare && (cap(p.data) <= mostSpared || len(s.batch) == 1) {
+		p.size = cap(p.data) + 8*cap(p.numbers)
+		if f.pile = nil; s.spared+p.size <= mostSpared {
 			s.spare = append(s.spare, p)
+			s.spared += p.size
 		}
 	}
 	s.batch, s.bytes = s.batch[:0], 0

@@ -158,8 +158,11 @@ func newPulse(line *cli.Progress, files *files.Set) *pulse {
 func (o *order) spread(set *files.Set, show *pulse, input io.Reader) *spread {
 	s := &spread{
 		target: o.out, column: o.column, separator: []byte(o.separator), appends: o.appends, policy: o.policy,
-		set: set, workers: o.workers(), show: show, files: map[string]*file{},
+		set: set, workers: o.workers(), least: leastBatch, show: show, files: map[string]*file{},
 		totals: totals{Kind: "write", End: cli.EndComplete, Policy: o.policy},
+	}
+	if o.column == 0 || o.policy.Sync.Waits() { // a larger batch shares more
+		s.least = mostBatch
 	}
 	if f, ok := input.(*os.File); ok {
 		if is, err := f.Stat(); err == nil && is.Mode().IsRegular() {
