@@ -56,6 +56,7 @@ func newTarget(f File, p Policy, name dirent.Entry) (target, error) {
 		t.fd, t.own = sys.NewDescriptor(osFile)
 		return t, nil
 	}
+	sys.DropRefused(osFile, 0)
 	if p.Due().Flush > 0 {
 		t.device = sys.RegularDevice(osFile)
 	}

@@ -134,7 +134,8 @@ func (Disk) SeekHole(fd int, at int64) (int64, error) { return unix.Seek(fd, at,
 // The arguments of FS_IOC_FIEMAP: linux/fiemap.h, and Documentation/filesystems/fiemap.rst.
 const (
 	fiemapCall       = 0xc020660b // _IOWR('f', 11, struct fiemap)
-	fiemapLast       = 0x1
+	fiemapSync       = 0x1        // of a call: it first writes the file's dirty pages, and waits for them
+	fiemapLast       = 0x1        // of an extent
 	fiemapUnwritten  = 0x800
 	fiemapSomeAtOnce = 128
 )
@@ -156,7 +157,11 @@ type fiemap struct {
 // Unwritten appends the ranges from at on that are allocated and were never written. The next call
 // begins at next, which is -1 at the end of the file.
 func (Disk) Unwritten(fd int, at int64, to []Range) (ranges []Range, next int64, err error) {
-	m := fiemap{start: uint64(at), length: math.MaxUint64 - uint64(at), extents: fiemapSomeAtOnce}
+	return unwritten(fd, at, 0, to)
+}
+
+func unwritten(fd int, at int64, flags uint32, to []Range) (ranges []Range, next int64, err error) {
+	m := fiemap{start: uint64(at), length: math.MaxUint64 - uint64(at), flags: flags, extents: fiemapSomeAtOnce}
 	if _, _, e := syscall.Syscall(unix.SYS_IOCTL, uintptr(fd), fiemapCall, uintptr(unsafe.Pointer(&m))); e != 0 {
 		return to, -1, e
 	}
