@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/files"
 	"github.com/holdfast-go/holdfast/rotate"
@@ -56,6 +58,15 @@ var appendings = []appending{
 		})
 		return err
 	})},
+	{"files, over a mount point", inSet(holdfast.Durable(), func(s *files.Set, path string) error {
+		if err := unix.Mount(path, path, "", unix.MS_BIND, ""); err != nil {
+			return err
+		}
+		_, err := s.WriteAll(context.Background(), func(yield func(files.Write) bool) {
+			yield(files.Write{Path: path, Data: []byte(appended), Mode: files.Replace})
+		})
+		return errors.Join(err, unix.Unmount(path, unix.MNT_DETACH))
+	})},
 }
 
 // byWriter writes the record by a Writer. When it returns, the record is durable.
@@ -85,7 +96,7 @@ func rotated(o rotate.Options) func(path string) error {
 
 func inSet(p holdfast.Policy, write func(s *files.Set, path string) error) func(path string) error {
 	return func(path string) error {
-		s, err := files.New(files.Options{Policy: p})
+		s, err := files.New(files.Options{Policy: p, Effort: holdfast.Best})
 		if err != nil {
 			return err
 		}
@@ -131,9 +142,11 @@ func appendedThere() error {
 	// A write of many pages has them in one piece of the page cache, and what another program adds is a dirty page.
 	files := []struct {
 		how   string
-		pages int
-		dirty bool
-	}{{"one block", 0, false}, {"many blocks", 16, false}, {"one block, and another program adds to it", 0, true}}
+		pages int    // before the refused block
+		more  string // another program adds it
+		syncs bool   // and syncs
+	}{{"one block", 0, "", false}, {"many blocks", 16, "", false}, {"one block, and more in it", 0, "not synced\n", false},
+		{"one block, and a good one behind it", 0, string(block("new")), true}}
 	each := func(do func(name string, i, j int) error) (err error) {
 		for i, a := range appendings {
 			for j, f := range files {
@@ -159,8 +172,11 @@ func appendedThere() error {
 			if err := f.Sync(); !errors.Is(err, syscall.EIO) {
 				return fmt.Errorf("the sync of a write that the disk refuses: %w", err)
 			}
-			if files[j].dirty {
-				if _, err := f.WriteString("not synced\n"); err != nil {
+			if _, err := f.WriteString(files[j].more); err != nil {
+				return err
+			}
+			if files[j].syncs {
+				if err := f.Sync(); err != nil {
 					return err
 				}
 			}
