@@ -200,7 +200,8 @@ func Create(path string, p Policy) (*Writer, error) {
 
 // Append opens the file path for appending, or creates it as Create does. The Writer's
 // offsets count its own bytes only, from 0. Append does not read the end of the file:
-// after a crash it may be a part of a record, which the caller must handle.
+// after a crash it may be a part of a record, which the caller must handle. What another process
+// has lost in a failed sync may be zeros there.
 func Append(path string, p Policy) (*Writer, error) {
 	return OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o666, p)
 }
