@@ -589,12 +589,16 @@ func (l *Log) continueIn(st *dirState, head *segment) (err error) {
 // dropRefused lets what the disk has refused of the last segment be read from the disk, not from the page cache. On ext4 it would
 // not help to write that again: see [sys.Disk.DropRefused].
 func (l *Log) dropRefused(name string) {
+	d, ok := l.disk.(vfs.PageCache)
+	if !ok {
+		return
+	}
 	fd, _, err := l.dir.open(name, os.O_RDWR, 0)
 	if err != nil {
 		return // the reader says so
 	}
 	_ = l.disk.Datasync(fd) // of a failure the reader finds what it has left
-	vfs.DropRefused(l.disk, fd, 0)
+	d.DropRefused(fd, 0)
 	_ = l.disk.Close(fd)
 }
 

@@ -81,13 +81,6 @@ func openName(path string, syncs bool, flag int, perm fs.FileMode) (*os.File, En
 		return nil, Entry{}, errors.Join(err, e.Close())
 	}
 	e.Named, e.Device = named.Links > 0, named.Device
-	if named.Size > 0 {
-		written := named.Size - 1 // to this byte's block the next may be added
-		if flag&os.O_APPEND == 0 {
-			written = 0
-		}
-		sys.DropRefused(f, written)
-	}
 	return f, e, nil
 }
 
