@@ -16,32 +16,37 @@ import (
 //
 // A page that another process has mapped can't be dropped.
 func (Disk) DropRefused(fd int, at int64) {
+	if !hasUnwritten(fd, at, 0) {
+		return
+	}
 	if kind := groundOf(fd).of(fd); kind != unix.EXT4_SUPER_MAGIC && kind != unix.OVERLAYFS_SUPER_MAGIC {
 		return // other file systems look again where a page belongs, and would lose what the cache still has
 	}
-	if !hasUnwritten(fd, at) {
-		return
-	}
-	// A block is unwritten also while it is written for the first time, and only clean pages are dropped. This waits for both, and
-	// takes no failure away from the next sync as fdatasync(2) would.
-	_, _, _ = unwritten(fd, at, fiemapSync, nil)
-	if hasUnwritten(fd, at) {
+	// A block is unwritten also while it is written for the first time, and only clean pages are dropped. The first call waits for
+	// both. It takes no failure away from the next sync, as fdatasync(2) would, and may return it itself.
+	hasUnwritten(fd, at, fiemapSync)
+	if hasUnwritten(fd, at, 0) {
 		_ = unix.Fadvise(fd, 0, 0, unix.FADV_DONTNEED) // of a part it would leave a large folio that begins before it
 	}
 }
 
 // hasUnwritten reports whether a file has bytes from an offset on in blocks that were never written.
-func hasUnwritten(fd int, at int64) bool {
+func hasUnwritten(fd int, at int64, flags uint32) bool {
+	var m struct { // small: nearly always the file ends in one extent
+		fiemap
+		extent [4]fiemapExtent
+	}
+	m.flags = flags
 	for at >= 0 {
-		ranges, next, err := unwritten(fd, at, 0, nil)
-		if err != nil {
+		var ranges []Range
+		var err error
+		if ranges, at, err = m.ask(fd, at, m.extent[:], nil); err != nil {
 			return false
 		}
 		if len(ranges) > 0 {
 			is, err := Disk{}.StatFD(fd)
 			return err == nil && ranges[0].At < is.Size
 		}
-		at = next
 	}
 	return false
 }
