@@ -44,6 +44,22 @@ var appendings = []appending{
 		}
 		return byWriter(holdfast.New(f, holdfast.Durable()))
 	}},
+	{"holdfast.Append on an overlay", func(path string) error {
+		lower, upper, work, all := path+".lower", path+".upper", path+".work", path+".all"
+		file := filepath.Join(upper, "file")
+		err := errors.Join(os.Mkdir(lower, 0o700), os.Mkdir(upper, 0o700), os.Mkdir(work, 0o700), os.Mkdir(all, 0o700), os.Rename(path, file))
+		if err == nil {
+			err = unix.Mount("overlay", all, "overlay", 0, "lowerdir="+lower+",upperdir="+upper+",workdir="+work)
+		}
+		if errors.Is(err, unix.ENODEV) { // this kernel has none
+			return errors.Join(os.Rename(file, path), byWriter(holdfast.Append(path, holdfast.Durable())))
+		}
+		if err != nil {
+			return err
+		}
+		err = byWriter(holdfast.Append(filepath.Join(all, "file"), holdfast.Durable()))
+		return errors.Join(err, unix.Unmount(all, 0), os.Rename(file, path))
+	}},
 	{"rotate", rotated(rotate.Options{Policy: holdfast.Durable()})},
 	{"rotate, shared", rotated(rotate.Options{Policy: holdfast.Durable(), Shared: true})},
 	{"files.Append", inSet(holdfast.Durable(), func(s *files.Set, path string) error {
