@@ -56,6 +56,7 @@ func newTarget(f File, p Policy, name dirent.Entry) (target, error) {
 		t.fd, t.own = sys.NewDescriptor(osFile)
 		return t, nil
 	}
+	sys.DropRefused(osFile, 0)
 	if p.Due().Flush > 0 {
 		t.device = sys.RegularDevice(osFile)
 	}
@@ -199,7 +200,8 @@ func Create(path string, p Policy) (*Writer, error) {
 
 // Append opens the file path for appending, or creates it as Create does. The Writer's
 // offsets count its own bytes only, from 0. Append does not read the end of the file:
-// after a crash it may be a part of a record, which the caller must handle.
+// after a crash it may be a part of a record, which the caller must handle. What another process
+// has lost in a failed sync may be zeros there.
 func Append(path string, p Policy) (*Writer, error) {
 	return OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o666, p)
 }

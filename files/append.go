@@ -28,7 +28,8 @@ import (
 // durable are counted in Lost, once, by the next call. After that the path is opened anew.
 //
 // Without [Options].Lines, Append does not look at the file's end. After a crash
-// that may be a part of a record, which the caller must handle.
+// that may be a part of a record, and what another process has lost in a failed sync may be zeros.
+// The caller must handle both.
 //
 // A relative path is resolved against the working directory at the time of the call. That takes a system
 // call more.

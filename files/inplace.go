@@ -222,6 +222,9 @@ func (s *fileWriter) fill(fd int, is sys.Stat) (op retry.Op, err error) {
 		}
 		s.result.outcome = holdfast.OutcomePartial
 	}
+	if s.mode == Append && is.Size > 0 && s.files.options.Policy.Sync.Mode != holdfast.SyncNever {
+		vfs.DropRefused(s.files.disk, fd, is.Size-1)
+	}
 	return retry.OpWrite, s.writeBytes(fd)
 }
 

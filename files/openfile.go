@@ -135,6 +135,9 @@ func (o *openFiles) openAs(ctx context.Context, s *stream, name fileName) (*stre
 		o.mu.Unlock()
 		return nil, op, err
 	}
+	if is.Size > 0 {
+		vfs.DropRefused(o.disk, fd, is.Size-1)
+	}
 	x := &streamFile{Handle: handles.Handle{Fd: fd, Path: s.name.path, Users: 1}, stream: s, stales: stales, dropped: make(chan struct{})}
 	x.Drop = func() { o.drop(x) }
 	if is.Inode != 0 {

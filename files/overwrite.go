@@ -60,6 +60,9 @@ func (f *Set) overwrite(ctx context.Context, t *retry.Tries, in *handles.Dir, r 
 	if err != nil {
 		return err
 	}
+	if syncs {
+		vfs.DropRefused(f.disk, to, 0)
+	}
 	err = f.copyOver(ctx, t, source, to, from)
 	if err == nil && syncs {
 		err = f.syncFile(to, r.result.path)

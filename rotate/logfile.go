@@ -338,6 +338,9 @@ func (l *logFile) open(perm uint32, like *access, create int) error {
 	}
 	l.inode.Store(&keyed.Key{Device: is.Device, Inode: is.Inode})
 	l.at, l.had, l.like = is.Size, is.Size > 0, is
+	if l.had {
+		vfs.DropRefused(l.disk, l.fd, l.at-1)
+	}
 	return nil
 }
 

@@ -112,8 +112,8 @@ type current struct {
 
 // Open opens the log at path for appending, or creates it. It refuses invalid options before it
 // touches the file. A last line that a crash has torn is ended with a line feed before the next
-// record. Open makes no directories without DirPerm. A path that is not there or not permitted is a
-// *fs.PathError.
+// record; what another process has lost in a failed sync may be zeros there. Open makes no
+// directories without DirPerm. A path that is not there or not permitted is a *fs.PathError.
 func Open(path string, options Options) (*File, error) {
 	return open(sys.Disk{}, path, options, runtime.GOOS == "windows")
 }

@@ -483,7 +483,7 @@ func (l *Log) recover(path string) (found Recovery, err error) {
 		return found, err
 	}
 	if n := len(segments); n > 0 && !segments[n-1].missing {
-		l.evict(segments[n-1].name)
+		l.dropRefused(segments[n-1].name)
 	}
 	st, err := load(&l.dir, segments, 0, nil)
 	var damage *DamageError
@@ -586,10 +586,9 @@ func (l *Log) continueIn(st *dirState, head *segment) (err error) {
 	return nil
 }
 
-// evict lets the last segment be read from the disk. What the disk has refused is in the page cache until then, and on ext4 it would
-// not help to write that again: where a page's first write has failed, its extent stays unwritten, whatever a later sync of
-// the cached page returns (Linux 6.18, a segment that was allocated without zeros).
-func (l *Log) evict(name string) {
+// dropRefused lets what the disk has refused of the last segment be read from the disk, not from the page cache. On ext4 it would
+// not help to write that again: see [sys.Disk.DropRefused].
+func (l *Log) dropRefused(name string) {
 	d, ok := l.disk.(vfs.PageCache)
 	if !ok {
 		return
@@ -598,8 +597,8 @@ func (l *Log) evict(name string) {
 	if err != nil {
 		return // the reader says so
 	}
-	_ = l.disk.Datasync(fd) // only clean pages are dropped. Of a failure the reader finds what it has left
-	_ = d.Evict(fd)
+	_ = l.disk.Datasync(fd) // of a failure the reader finds what it has left
+	d.DropRefused(fd, 0)
 	_ = l.disk.Close(fd)
 }
 

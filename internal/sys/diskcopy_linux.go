@@ -134,7 +134,8 @@ func (Disk) SeekHole(fd int, at int64) (int64, error) { return unix.Seek(fd, at,
 // The arguments of FS_IOC_FIEMAP: linux/fiemap.h, and Documentation/filesystems/fiemap.rst.
 const (
 	fiemapCall       = 0xc020660b // _IOWR('f', 11, struct fiemap)
-	fiemapLast       = 0x1
+	fiemapSync       = 0x1        // of a call: it first writes the file's dirty pages, and waits for them
+	fiemapLast       = 0x1        // of an extent
 	fiemapUnwritten  = 0x800
 	fiemapSomeAtOnce = 128
 )
@@ -150,18 +151,26 @@ type fiemap struct {
 	start, length          uint64
 	flags, mapped, extents uint32
 	_                      uint32
-	extent                 [fiemapSomeAtOnce]fiemapExtent
 }
 
 // Unwritten appends the ranges from at on that are allocated and were never written. The next call
 // begins at next, which is -1 at the end of the file.
 func (Disk) Unwritten(fd int, at int64, to []Range) (ranges []Range, next int64, err error) {
-	m := fiemap{start: uint64(at), length: math.MaxUint64 - uint64(at), extents: fiemapSomeAtOnce}
-	if _, _, e := syscall.Syscall(unix.SYS_IOCTL, uintptr(fd), fiemapCall, uintptr(unsafe.Pointer(&m))); e != 0 {
+	var m struct {
+		fiemap
+		extent [fiemapSomeAtOnce]fiemapExtent
+	}
+	return m.ask(fd, at, m.extent[:], to)
+}
+
+// ask gets extents, for which there is room behind m.
+func (m *fiemap) ask(fd int, at int64, extents []fiemapExtent, to []Range) (ranges []Range, next int64, err error) {
+	m.start, m.length, m.extents = uint64(at), math.MaxUint64-uint64(at), uint32(len(extents))
+	if _, _, e := syscall.Syscall(unix.SYS_IOCTL, uintptr(fd), fiemapCall, uintptr(unsafe.Pointer(m))); e != 0 {
 		return to, -1, e
 	}
 	next = -1
-	for _, x := range m.extent[:m.mapped] {
+	for _, x := range extents[:m.mapped] {
 		end := int64(x.logical + x.length)
 		if x.flags&fiemapUnwritten != 0 {
 			to = append(to, Range{int64(x.logical), end})

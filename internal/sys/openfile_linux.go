@@ -12,7 +12,8 @@ import (
 
 // OpenFile is os.OpenFile in fewer system calls for files and directories: it does not offer
 // epoll(7) files that epoll refuses. Pipes, terminals and other devices are opened as by package
-// os. It returns the attributes of a regular file that has a name, and none of others.
+// os. It returns the attributes of a regular file that has a name, and none of others. If the caller may
+// write to the file, pages that can't be written are dropped: see [Disk.DropRefused].
 func OpenFile(path string, flag int, perm fs.FileMode) (f *os.File, named Stat, err error) {
 	if perm != perm.Perm() {
 		f, err = os.OpenFile(path, flag, perm) // package os converts the bits of special permissions
@@ -32,6 +33,13 @@ func OpenFile(path string, flag int, perm fs.FileMode) (f *os.File, named Stat, 
 		return err
 	})
 	kind := is.Mode & unix.S_IFMT
+	if err == nil && kind == unix.S_IFREG && is.Size > 0 && flag&(os.O_WRONLY|os.O_RDWR) != 0 {
+		written := int64(0)
+		if flag&os.O_APPEND != 0 {
+			written = is.Size - 1 // the next byte may be in its block
+		}
+		Disk{}.DropRefused(fd, written)
+	}
 	if err == nil && (kind == unix.S_IFREG || kind == unix.S_IFDIR) || flag&unix.O_NONBLOCK != 0 {
 		if err == nil && kind == unix.S_IFREG && is.Links > 0 {
 			named = is

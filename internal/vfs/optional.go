@@ -155,4 +155,14 @@ type PageCache interface {
 	Evict(fd int) error
 	// Cached returns the number of a file's pages in the cache.
 	Cached(fd int, size int64) (pages int64, err error)
+	// DropRefused drops a file's pages if they can't be written any more, because the disk has refused the first write of a block
+	// from an offset on.
+	DropRefused(fd int, at int64)
+}
+
+// DropRefused is [PageCache].DropRefused, and does nothing for a disk without it.
+func DropRefused(d Disk, fd int, at int64) {
+	if cache, ok := d.(PageCache); ok {
+		cache.DropRefused(fd, at)
+	}
 }

@@ -219,7 +219,7 @@ func stops(err error) bool {
 
 // dropPages writes all files to the disk and drops them from the page cache, as the kernel may at any time. What the disk has refused
 // is read from the cache before. On ext4 (Linux 6.18) it may not even be there when it was written again and synced: the extent of
-// a page whose first write has failed stays unwritten until the page is read again. No program can know that of a process before it.
+// a page whose first write has failed stays unwritten until the page is read again. Few programs ask for that: see sys.Disk.DropRefused.
 func dropPages(dir string) error {
 	_ = syncAll(dir) // of the refused write, maybe
 	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

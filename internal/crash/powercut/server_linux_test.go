@@ -24,7 +24,7 @@ import (
 
 // served are the modes of a process that serves or uses a mount. Each needs mounts of its own.
 var served = map[string]func() error{"serve": serveThere, "disk": diskThere, "hang": hangThere,
-	"abort": abortThere, "tree": treeThere, "served": servedThere, "real": realThere}
+	"abort": abortThere, "appended": appendedThere, "tree": treeThere, "served": servedThere, "real": realThere}
 
 func child(mode string, args ...string) *exec.Cmd {
 	cmd := exec.Command("/proc/self/exe", args...)
