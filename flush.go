@@ -322,30 +322,38 @@ func (w *Writer) writeAloneLocked(p []byte) (n int, end int64, err error) {
 	return n, w.fill.base, err
 }
 
-// aloneLocked reports whether writeThrough may write: to a steady file, when no other call is at work, no byte waits in memory,
-// and there is nothing to report.
+// aloneLocked reports whether a large Write may go to the file at once: to a steady file, when no other call is at work, no byte
+// waits in memory, and there is nothing to report.
 func (w *Writer) aloneLocked() bool {
 	f, r := &w.flush, &w.reports
 	return w.target.steady && !w.isClosing && !f.turn.taken && !f.exclusive && !f.flushing && !f.stuck && f.heldUp == 0 && w.fill.pos == 0 &&
 		r.unreported == nil && r.final == nil && !w.dirtyLocked()
 }
 
-// writeThrough is bypassLocked for a call that is alone: a Write without a buffer is to cost what write(2) costs. So it
-// defers nothing, because a steady file does not panic. What the kernel refuses of an os.File is tried again by
-// writeFileLocked, which says why. It is called with the lock and returns without it.
-func (w *Writer) writeThrough(p []byte) (n int, end int64, err error) {
+// accept is the slow path of Write. It is called with the lock and returns without it.
+//
+// A large Write that is alone goes to the file here: a Write without a buffer is to cost what write(2) costs. So this defers
+// nothing, because a steady file does not panic, and calls no function that it need not: on the way back from a system call
+// each one takes 6 to 9 ns (docs/design/decisions.md). What the kernel refuses of an os.File is tried again by
+// writeFileLocked, which says why.
+func (w *Writer) accept(p []byte) (n int, end int64, err error) {
+	if len(p) <= w.large || !w.aloneLocked() {
+		return w.acceptAmongOthers(p)
+	}
 	f := &w.flush
 	f.turn.taken, f.exclusive, f.flushing = true, true, true // and fill.limit is 0, because no byte waits
 	start := w.startTimeLocked(len(p))
 	w.mu.Unlock()
-	calls := 1
-	if w.target.osFile != nil {
-		n = w.target.writeOnce(p)
-	} else {
-		n, calls, err = w.target.write(p) // a log tries again itself, or not: another process may have written behind a part
+	switch t := &w.target; {
+	case t.own: // an os.File takes a tenth of a short write to guard its descriptor from a Close
+		n = t.fd.WriteOnce(p)
+	case t.osFile != nil:
+		n, _ = t.osFile.Write(p)
+	default:
+		n, err = t.file.Write(p) // a log tries again itself, or not: another process may have written behind a part
 	}
 	w.mu.Lock()
-	w.wroteLocked(start, calls, n == len(p))
+	w.wroteLocked(start, 1, n == len(p))
 	if n < len(p) && err == nil {
 		var rest int
 		rest, err = w.writeFileLocked(p[n:])

@@ -108,15 +108,6 @@ func (t *target) write(p []byte) (n, calls int, err error) {
 	return n, calls, nil
 }
 
-// writeOnce makes one call for p to an os.File, and returns how many bytes the kernel took. It never panics.
-func (t *target) writeOnce(p []byte) (n int) {
-	if t.own { // an os.File takes a tenth of a short write to guard its descriptor from a Close
-		return t.fd.WriteOnce(p)
-	}
-	n, _ = t.osFile.Write(p)
-	return n
-}
-
 // sync makes all written bytes durable, and the first time the directory entry too. It
 // returns the number of calls made.
 func (t *target) sync() (calls int, err error) {

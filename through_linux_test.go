@@ -3,6 +3,7 @@ package holdfast_test
 import (
 	"bytes"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -14,6 +15,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/crash/syscallfault"
 	"github.com/holdfast-go/holdfast/internal/isolate"
+	"github.com/holdfast-go/holdfast/rotate"
 )
 
 // TestWriteThroughContinuesAtTheExactByte lets the kernel take a part of an unbuffered Write: no file of this process may
@@ -66,8 +68,8 @@ func TestWriteThroughContinuesAtTheExactByte(t *testing.T) {
 	})
 }
 
-// TestWriteThroughGoesOnBehindAShortWrite has the kernel take half of an unbuffered Write, and then the rest. The Writer is in
-// a process of its own, whose calls are supervised.
+// TestWriteThroughGoesOnBehindAShortWrite has the kernel take half of an unbuffered Write, and then the rest. The Writer, and that
+// of a log, is in a process of its own, whose calls are supervised.
 func TestWriteThroughGoesOnBehindAShortWrite(t *testing.T) {
 	const child = "HOLDFAST_TEST_SHORT_WRITES"
 	record := []byte(strings.Repeat("0123456789", 20))
@@ -84,15 +86,22 @@ func TestWriteThroughGoesOnBehindAShortWrite(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, w := range []*holdfast.Writer{opened, given} {
+		log, err := rotate.Open(filepath.Join(dir, "log"), rotate.Options{Records: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, w := range []io.WriteCloser{opened, given, log} {
 			for range 3 {
 				if n, err := w.Write(record); n != len(record) || err != nil {
 					t.Errorf("Writer %d: %d, %v", i, n, err)
 				}
 			}
-			if err := w.Close(); err != nil || w.Flushed() != int64(3*len(record)) {
-				t.Errorf("Writer %d: flushed %d, %v", i, w.Flushed(), err)
+			if err := w.Close(); err != nil {
+				t.Errorf("Writer %d: %v", i, err)
 			}
+		}
+		if opened.Flushed() != int64(3*len(record)) || given.Flushed() != opened.Flushed() {
+			t.Errorf("flushed %d and %d", opened.Flushed(), given.Flushed())
 		}
 		return
 	}
@@ -121,12 +130,68 @@ func TestWriteThroughGoesOnBehindAShortWrite(t *testing.T) {
 	if _, err := s.Stop(); failed != nil || err != nil {
 		t.Fatalf("%v, %v:\n%s", failed, err, out.String())
 	}
-	if short != 2*3 {
+	if short != 3*3 {
 		t.Errorf("%d writes were short, want those of each Write", short)
 	}
-	for _, name := range []string{"opened", "given"} {
+	for _, name := range []string{"opened", "given", "log"} {
 		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || !bytes.Equal(got, bytes.Repeat(record, 3)) {
 			t.Errorf("%s has %q, %v", name, got, err)
 		}
+	}
+}
+
+// TestAWriteOfALogThatFailsOnceIsCounted fails two writes of a log without a buffer, one of them when the kernel has a part: that is
+// cut off. Each is made again, and counted. The log is in a process of its own, whose calls are supervised.
+func TestAWriteOfALogThatFailsOnceIsCounted(t *testing.T) {
+	const child = "HOLDFAST_TEST_FAILED_WRITE"
+	record := []byte(strings.Repeat("0123456789", 20))
+	if dir := os.Getenv(child); dir != "" {
+		f, err := rotate.Open(filepath.Join(dir, "app.log"), rotate.Options{Records: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			if _, err := f.Write(record); err != nil {
+				t.Error(err)
+			}
+		}
+		if s := f.Stats(); s.Errors != 2 {
+			t.Errorf("%d errors of two writes that failed", s.Errors)
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+		return
+	}
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self, isolate.OnlyThis(t))
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	cmd.Env = append(os.Environ(), child+"="+dir)
+	short := false
+	s, err := syscallfault.Start(cmd, dir, []syscallfault.Kind{syscallfault.Write}, func(c *syscallfault.Call) {
+		switch c.Number {
+		case 2:
+			short = c.Shorten()
+		case 3, 5:
+			c.Fail(syscall.EIO)
+		}
+	})
+	if err != nil {
+		t.Skip(err)
+	}
+	failed := cmd.Wait()
+	if _, err := s.Stop(); failed != nil || err != nil {
+		t.Fatalf("%v, %v:\n%s", failed, err, out.String())
+	}
+	if got, err := os.ReadFile(filepath.Join(dir, "app.log")); err != nil || !short || !bytes.Equal(got, bytes.Repeat(record, 3)) {
+		t.Errorf("the log has %q, %v; one write was short: %v", got, err, short)
 	}
 }

@@ -208,14 +208,6 @@ func (w *Writer) ReadFrom(r io.Reader) (n int64, err error) {
 	}
 }
 
-// accept is the slow path of Write. It is called with the lock and returns without it.
-func (w *Writer) accept(p []byte) (n int, end int64, err error) {
-	if len(p) > w.large && w.aloneLocked() {
-		return w.writeThrough(p)
-	}
-	return w.acceptAmongOthers(p)
-}
-
 func (w *Writer) acceptAmongOthers(p []byte) (n int, end int64, err error) {
 	defer w.mu.Unlock()
 	if len(p) > w.large {

@@ -14,7 +14,7 @@ import (
 
 // startLocked opens a Writer on a file. past are the counts of the Writer before it.
 func (f *File) startLocked(l *logFile, past stats.Counts) {
-	l.missing, l.count, l.slow = f.keepBackup, f.count, &f.slow
+	l.missing, l.count, l.slow, l.written = f.keepBackup, f.count, &f.slow, 0
 	w, err := holdfast.New(l, f.options.Policy)
 	if err != nil {
 		panic(err) // Open validates the policy

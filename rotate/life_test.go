@@ -71,19 +71,21 @@ func (l ledger) closedWith(t *testing.T, d *memory, f *File, want error) map[str
 }
 
 func TestRotatesBySizeAfterTheRecordThatReachesIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d, l := newMemory(t), ledger{}
-		f := opened(t, d, Options{MaxSize: 100, Policy: holdfast.Buffered(holdfast.KiB)})
-		l.put(t, f, 40)
-		for name, data := range l.closed(t, d, f) {
-			if last := bytes.LastIndexByte(data[:max(0, len(data)-1)], '\n'); name != "app.log" && (len(data) < 100 || last >= 100) {
-				t.Errorf("%s has %d bytes, without its last record %d", name, len(data), last+1)
+	for _, p := range append([]holdfast.Policy{holdfast.Buffered(holdfast.KiB)}, policies...) {
+		synctest.Test(t, func(t *testing.T) {
+			d, l := newMemory(t), ledger{}
+			f := opened(t, d, Options{MaxSize: 100, Policy: p})
+			l.put(t, f, 40)
+			for name, data := range l.closed(t, d, f) {
+				if last := bytes.LastIndexByte(data[:max(0, len(data)-1)], '\n'); name != "app.log" && (len(data) < 100 || last >= 100) {
+					t.Errorf("%v: %s has %d bytes, without its last record %d", p, name, len(data), last+1)
+				}
 			}
-		}
-		if n := f.Stats().Rotations; n < 10 {
-			t.Errorf("%d rotations", n)
-		}
-	})
+			if n := f.Stats().Rotations; n < 10 {
+				t.Errorf("%v: %d rotations", p, n)
+			}
+		})
+	}
 }
 
 func TestRotatesByTime(t *testing.T) {

@@ -211,8 +211,16 @@ type logFile struct {
 	fd    int                       // -1: it was closed and could not be opened again
 
 	// turn is the offset of its Writer at which a Write must take the lock: where the file is full,
-	// or -1 for at once.
-	turn     atomic.Int64
+	// or -1 for at once. turned is set when the file has the Writer's bytes up to there: a Write that
+	// does not stay in memory need not ask its Writer for its offset, which takes a lock.
+	turn   atomic.Int64
+	turned atomic.Bool
+
+	// due is set by timer, lookEvery after the last look at the log's path. A shared log has no timer: it looks at
+	// each write.
+	due   atomic.Bool
+	timer *time.Timer
+
 	refused  atomic.Bool // rest holds accepted bytes, or Sync must try the directory again
 	healed   bool        // its last line was torn
 	reported bool        // a failed sync was reported; guarded by File.mu
@@ -223,10 +231,10 @@ type logFile struct {
 	had         bool       // it had bytes when it was opened, which this process has not synced
 	since       int        // count of failed directory syncs when the file last had its name
 
-	mu     sync.Mutex // guards the fields below: one write at a time
-	at     int64      // its size, if no other program changes it
-	looked time.Time
-	inLine bool // the last accepted byte is no line feed
+	mu      sync.Mutex // guards the fields below: one write at a time
+	at      int64      // its size, if no other program changes it
+	written int64      // by its Writer
+	inLine  bool       // the last accepted byte is no line feed
 
 	// keep is set while its Writer is closed. Bytes that the disk refuses then go to rest, at most
 	// a Writer's memory, and are written before all others: the Writer loses nothing.
@@ -257,7 +265,7 @@ func openFile(d disk, names *durable.NameSyncs, path string, perm uint32, like *
 	if err != nil {
 		return nil, err
 	}
-	l := &logFile{place: p, fd: -1, since: names.Losses(p.key), options: o, count: func(func(*Stats)) {}, own: -1, dirUnsynced: true, looked: time.Now()}
+	l := &logFile{place: p, fd: -1, since: names.Losses(p.key), options: o, count: func(func(*Stats)) {}, own: -1, dirUnsynced: true}
 	l.inode.Store(new(keyed.Key))
 	open := func(create int) error { return l.open(perm, like, create) }
 	switch {
@@ -277,6 +285,9 @@ func openFile(d disk, names *durable.NameSyncs, path string, perm uint32, like *
 		l.rest, l.header = slices.Clone(o.Header), len(o.Header)
 	case !o.Records && l.isTorn():
 		l.healed, l.rest = true, []byte{'\n'}
+	}
+	if !o.Shared {
+		l.timer = time.AfterFunc(lookEvery, func() { l.due.Store(true) })
 	}
 	return l, nil
 }
@@ -369,16 +380,40 @@ func (l *logFile) isTorn() bool {
 }
 
 // Write writes all of p, or nothing if the disk can cut a partial write off again.
+//
+// What the kernel takes at once needs nothing of writeLocked: a record without a buffer is to cost what write(2) costs. So no
+// function lies between, and the code and the fields are close together (docs/design/decisions.md).
 func (l *logFile) Write(p []byte) (n int, err error) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if now := time.Now(); !l.options.Shared && now.Sub(l.looked) >= lookEvery {
-		l.looked = now
-		if l.isMoved() {
-			l.turn.Store(-1)
+	if kernel, ok := l.disk.(sys.Disk); ok && l.fd >= 0 && !l.options.Shared && len(l.rest) == 0 && !l.due.Load() {
+		var e syscall.Errno
+		if n, e = kernel.WriteOnce(l.fd, p); e != 0 && e != syscall.EINTR {
+			err = e
 		}
+		l.at += int64(n)
 	}
-	err = l.enterLocked()
+	if n < len(p) {
+		n, err = l.writeLocked(p, n, err)
+	}
+	if n > 0 {
+		l.inLine = p[n-1] != '\n'
+	}
+	if l.written += int64(n); l.written >= l.turn.Load() {
+		l.turned.Store(true)
+	}
+	l.mu.Unlock()
+	return n, err
+}
+
+// writeLocked writes p, of which the file has n bytes, unless it was refused with an error. It may release the lock meanwhile.
+func (l *logFile) writeLocked(p []byte, n int, refused error) (int, error) {
+	if l.due.Load() {
+		l.lookLocked()
+	}
+	err := refused
+	if err == nil {
+		err = l.enterLocked()
+	}
 	for err == errFollow {
 		l.mu.Unlock()
 		l.syncing.Lock()
@@ -391,19 +426,11 @@ func (l *logFile) Write(p []byte) (n int, err error) {
 	}
 	if err == nil {
 		if err = l.restLocked(); err == nil {
-			n, err = l.putLocked(p)
+			n, err = l.putLocked(p, n)
 		}
 		l.leaveLocked()
 	}
-	kept := err != nil && l.keep && l.options.Policy.Buffer > 0 // without a buffer a Write under way returns its failure
-	if n > 0 || kept && len(p) > 0 {
-		end := n
-		if kept {
-			end = len(p)
-		}
-		l.inLine = p[end-1] != '\n'
-	}
-	if kept {
+	if err != nil && l.keep && l.options.Policy.Buffer > 0 { // without a buffer a Write under way returns its failure
 		l.rest = append(l.rest, p[n:]...)
 		l.refused.Store(true)
 		return len(p), nil
@@ -411,12 +438,22 @@ func (l *logFile) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// putLocked writes p. After a partial write it cuts the part off: a refused record must not leave a
-// torn line.
-func (l *logFile) putLocked(p []byte) (n int, err error) {
-	before := l.at
-	n, err = writeAll(l.disk, l.fd, p)
-	l.at += int64(n)
+// lookLocked looks whether another program has moved the file. The next look is due lookEvery later, at the next write.
+func (l *logFile) lookLocked() {
+	l.due.Store(false)
+	l.timer.Reset(lookEvery)
+	if l.isMoved() {
+		l.turn.Store(-1)
+	}
+}
+
+// putLocked writes p, of which the file has n bytes. After a partial write it cuts the part off: a refused record must
+// not leave a torn line.
+func (l *logFile) putLocked(p []byte, n int) (int, error) {
+	before := l.at - int64(n)
+	k, err := writeAll(l.disk, l.fd, p[n:])
+	n += k
+	l.at += int64(k)
 	if err != nil && n > 0 {
 		is, failed := l.disk.StatFD(l.fd)
 		if failed == nil && is.Size == l.at && l.disk.Truncate(l.fd, before) == nil {
@@ -453,7 +490,7 @@ func (l *logFile) restLocked() error {
 	if len(l.rest) == 0 {
 		return nil
 	}
-	n, err := l.putLocked(l.rest)
+	n, err := l.putLocked(l.rest, 0)
 	l.rest, l.header = l.rest[n:], max(0, l.header-n)
 	return err
 }
@@ -617,6 +654,9 @@ func (l *logFile) Close() error {
 
 // discard writes rest if it can, and closes the file.
 func (l *logFile) discard() error {
+	if l.timer != nil {
+		l.timer.Stop()
+	}
 	err := l.drain()
 	if l.fd >= 0 {
 		err = errors.Join(err, l.disk.Close(l.fd))

@@ -188,8 +188,9 @@ func (f *File) Write(p []byte) (n int, err error) {
 				n = 0
 			}
 		} else {
-			n, err = c.Write(p)
-			end = c.Written()
+			if n, err = c.Write(p); c.file.turned.Load() {
+				end = c.Written()
+			}
 		}
 		if err == nil {
 			if turn := c.file.turn.Load(); end >= turn && f.mayTurn(p, end-turn) {
@@ -540,6 +541,7 @@ func (f *File) attendLocked() (err error) {
 	if f.failing != nil {
 		turn = -1 // see failingLocked
 	}
+	c.file.turned.Store(false) // before turn: a Write that reaches that sets it again
 	c.file.turn.Store(turn)
 	f.armLocked(now)
 	return err

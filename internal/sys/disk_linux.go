@@ -68,6 +68,12 @@ func (Disk) Write(fd int, p []byte) (n int, err error) {
 	return int(r), nil
 }
 
+// WriteOnce is Write that the compiler puts into its caller. It may write nothing and return 0.
+func (Disk) WriteOnce(fd int, p []byte) (n int, e syscall.Errno) {
+	r, _, e := syscall.Syscall(unix.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)))
+	return max(int(r), 0), e
+}
+
 // Truncate sets a file's size.
 func (Disk) Truncate(fd int, size int64) error { return syscall.Ftruncate(fd, size) }
 

@@ -110,6 +110,9 @@ func (Disk) Write(fd int, p []byte) (n int, err error) {
 	return n, err
 }
 
+// WriteOnce writes nothing.
+func (Disk) WriteOnce(int, []byte) (n int, e syscall.Errno) { return 0, 0 }
+
 // Truncate sets a file's size.
 func (Disk) Truncate(fd int, size int64) error {
 	return onFile(fd, func(f *os.File) error { return f.Truncate(size) })
