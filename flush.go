@@ -1,6 +1,7 @@
 package holdfast
 
 import (
+	"io/fs"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/bufpool"
@@ -334,8 +335,8 @@ func (w *Writer) aloneLocked() bool {
 //
 // A large Write that is alone goes to the file here: a Write without a buffer is to cost what write(2) costs. So this defers
 // nothing, because a steady file does not panic, and calls no function that it need not: on the way back from a system call
-// each one takes 6 to 9 ns (docs/design/decisions.md). What the kernel refuses of an os.File is tried again by
-// writeFileLocked, which says why.
+// each one takes 6 to 9 ns (docs/design/decisions.md). What the kernel has not taken goes to writeFileLocked, unless it was
+// refused with an error: that may be of bytes before (NFS), and is told once.
 func (w *Writer) accept(p []byte) (n int, end int64, err error) {
 	if len(p) <= w.large || !w.aloneLocked() {
 		return w.acceptAmongOthers(p)
@@ -344,13 +345,10 @@ func (w *Writer) accept(p []byte) (n int, end int64, err error) {
 	f.turn.taken, f.exclusive, f.flushing = true, true, true // and fill.limit is 0, because no byte waits
 	start := w.startTimeLocked(len(p))
 	w.mu.Unlock()
-	switch t := &w.target; {
-	case t.own: // an os.File takes a tenth of a short write to guard its descriptor from a Close
-		n = t.fd.WriteOnce(p)
-	case t.osFile != nil:
-		n, _ = t.osFile.Write(p)
-	default:
-		n, err = t.file.Write(p) // a log tries again itself, or not: another process may have written behind a part
+	if t := &w.target; !t.own {
+		n, err = t.file.Write(p) // an os.File tries again itself; so does a log, or not: another process may have written behind a part
+	} else if n, err = t.fd.WriteOnce(p); err != nil { // an os.File takes a tenth of a short write to guard its descriptor from a Close
+		err = &fs.PathError{Op: "write", Path: t.osFile.Name(), Err: err}
 	}
 	w.mu.Lock()
 	w.wroteLocked(start, 1, n == len(p))

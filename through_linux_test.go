@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -105,31 +106,12 @@ func TestWriteThroughGoesOnBehindAShortWrite(t *testing.T) {
 		}
 		return
 	}
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), self, isolate.OnlyThis(t))
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	cmd.Env = append(os.Environ(), child+"="+dir)
 	short := 0
-	s, err := syscallfault.Start(cmd, dir, []syscallfault.Kind{syscallfault.Write}, func(c *syscallfault.Call) {
+	dir := supervised(t, child, func(c *syscallfault.Call) {
 		if c.Number%2 == 1 && c.Shorten() {
 			short++
 		}
 	})
-	if err != nil {
-		t.Skip(err)
-	}
-	failed := cmd.Wait()
-	if _, err := s.Stop(); failed != nil || err != nil {
-		t.Fatalf("%v, %v:\n%s", failed, err, out.String())
-	}
 	if short != 3*3 {
 		t.Errorf("%d writes were short, want those of each Write", short)
 	}
@@ -163,6 +145,68 @@ func TestAWriteOfALogThatFailsOnceIsCounted(t *testing.T) {
 		}
 		return
 	}
+	short := false
+	dir := supervised(t, child, func(c *syscallfault.Call) {
+		switch c.Number {
+		case 2:
+			short = c.Shorten()
+		case 3, 5:
+			c.Fail(syscall.EIO)
+		}
+	})
+	if got, err := os.ReadFile(filepath.Join(dir, "app.log")); err != nil || !short || !bytes.Equal(got, bytes.Repeat(record, 3)) {
+		t.Errorf("the log has %q, %v; one write was short: %v", got, err, short)
+	}
+}
+
+// TestARefusedWriteIsToldThoughAnotherIsTaken: the failure may be of bytes before, which NFS tells once. So an unbuffered Write that
+// was refused asks the kernel no second time.
+func TestARefusedWriteIsToldThoughAnotherIsTaken(t *testing.T) {
+	const child = "HOLDFAST_TEST_REFUSED_WRITE"
+	if dir := os.Getenv(child); dir != "" {
+		opened, err := holdfast.Create(filepath.Join(dir, "opened"), holdfast.Unbuffered())
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.Create(filepath.Join(dir, "given"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		given, err := holdfast.New(f, holdfast.Unbuffered())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, w := range []*holdfast.Writer{opened, given} {
+			var failed *holdfast.WriteError
+			var path *fs.PathError
+			if n, err := w.Write([]byte("refused")); n != 0 || !errors.Is(err, syscall.EIO) || !errors.As(err, &failed) || !errors.As(err, &path) || path.Op != "write" {
+				t.Errorf("Writer %d: %d, %v", i, n, err)
+			}
+			if n, err := w.Write([]byte("taken")); n != 5 || err != nil {
+				t.Errorf("Writer %d, then: %d, %v", i, n, err)
+			}
+			if s, err := w.Stats(), w.Close(); s.Errors != 1 || err != nil {
+				t.Errorf("Writer %d: %d errors; %v", i, s.Errors, err)
+			}
+		}
+		return
+	}
+	dir := supervised(t, child, func(c *syscallfault.Call) {
+		if c.Number%2 == 1 {
+			c.Fail(syscall.EIO)
+		}
+	})
+	for _, name := range []string{"opened", "given"} {
+		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != "taken" {
+			t.Errorf("%s has %q, %v", name, got, err)
+		}
+	}
+}
+
+// supervised runs this test in a process of its own, for which a variable names the directory that is returned. Its writes
+// there are as decide says.
+func supervised(t *testing.T, child string, decide func(*syscallfault.Call)) (dir string) {
+	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -175,15 +219,7 @@ func TestAWriteOfALogThatFailsOnceIsCounted(t *testing.T) {
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	cmd.Env = append(os.Environ(), child+"="+dir)
-	short := false
-	s, err := syscallfault.Start(cmd, dir, []syscallfault.Kind{syscallfault.Write}, func(c *syscallfault.Call) {
-		switch c.Number {
-		case 2:
-			short = c.Shorten()
-		case 3, 5:
-			c.Fail(syscall.EIO)
-		}
-	})
+	s, err := syscallfault.Start(cmd, dir, []syscallfault.Kind{syscallfault.Write}, decide)
 	if err != nil {
 		t.Skip(err)
 	}
@@ -191,7 +227,5 @@ func TestAWriteOfALogThatFailsOnceIsCounted(t *testing.T) {
 	if _, err := s.Stop(); failed != nil || err != nil {
 		t.Fatalf("%v, %v:\n%s", failed, err, out.String())
 	}
-	if got, err := os.ReadFile(filepath.Join(dir, "app.log")); err != nil || !short || !bytes.Equal(got, bytes.Repeat(record, 3)) {
-		t.Errorf("the log has %q, %v; one write was short: %v", got, err, short)
-	}
+	return dir
 }

@@ -12,8 +12,11 @@ type Descriptor struct{ fd int }
 // WriteOnce has no such call.
 func NewDescriptor(f *os.File) (d Descriptor, ok bool) { return Descriptor{int(f.Fd())}, true }
 
-// WriteOnce makes one call for p, and returns how many bytes the kernel took.
-func (d Descriptor) WriteOnce(p []byte) int {
-	n, _ := syscall.Write(d.fd, p) // tells the race detector of p
-	return max(n, 0)
+// WriteOnce makes one call for p, and returns how many bytes the kernel took. A call that is to be made again is no error.
+func (d Descriptor) WriteOnce(p []byte) (n int, err error) {
+	n, err = syscall.Write(d.fd, p) // tells the race detector of p
+	if err == syscall.EINTR || err == syscall.EAGAIN {
+		err = nil
+	}
+	return max(n, 0), err
 }

@@ -11,4 +11,4 @@ type Descriptor struct{}
 func NewDescriptor(*os.File) (d Descriptor, ok bool) { return d, false }
 
 // WriteOnce writes nothing.
-func (Descriptor) WriteOnce([]byte) int { return 0 }
+func (Descriptor) WriteOnce([]byte) (n int, err error) { return 0, nil }
