@@ -24,9 +24,13 @@ func (f *Set) SharesKernel(g *Set) { g.names = f.names }
 
 // Knows reports whether a path that was appended to is not forgotten.
 func (f *Set) Knows(path string) bool {
+	absolute, err := f.pathOf(path) // on Windows it begins with a volume
+	if err != nil {
+		panic(err)
+	}
 	f.streams.mu.Lock()
 	defer f.streams.mu.Unlock()
-	return f.streams.paths[path] != nil
+	return f.streams.paths[absolute] != nil
 }
 
 // Unnamed returns how many directories have names of forgotten files that are not durable.

@@ -80,7 +80,7 @@ func TestHelpsBeginWithAFewFlags(t *testing.T) {
 // would take for itself.
 func TestManualPagesSayWhatTheHelpsSay(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "man", "man1")
+	dir := filepath.Join(t.TempDir(), "man1")
 	if err := runCommand(t.Context(), []string{"man", dir}, nil, io.Discard, io.Discard); err != nil {
 		t.Fatal(err)
 	}
@@ -112,6 +112,12 @@ func TestManualPagesSayWhatTheHelpsSay(t *testing.T) {
 	pages, err := os.ReadDir(dir)
 	if err != nil || len(pages) != len(everyCommand()) {
 		t.Errorf("%d pages, %v", len(pages), err)
+	}
+	// A mistyped path makes no tree.
+	missing := filepath.Join(t.TempDir(), "man")
+	err = runCommand(t.Context(), []string{"man", filepath.Join(missing, "man1")}, nil, io.Discard, io.Discard)
+	if _, there := os.Stat(missing); err == nil || !strings.HasSuffix(err.Error(), "there is no directory "+missing) || !os.IsNotExist(there) {
+		t.Errorf("below what does not exist: %v; %v", err, there)
 	}
 	// Nothing is overwritten, and where one can't be made none is left.
 	other := t.TempDir()

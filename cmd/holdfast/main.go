@@ -26,10 +26,11 @@ func main() {
 // and returns its exit code. The first signal ends the run in order. Ctrl-C after it
 // ends the process at once, see [untilSignal].
 func start() int {
-	// A pipe without a reader ends the run too. That signal stays caught: a later write
+	// Output without a reader ends the run too. That signal stays caught: a later write
 	// to the pipe must not end the process before the run has cleaned up.
-	unread, forget := signal.NotifyContext(context.Background(), syscall.SIGPIPE)
-	defer forget()
+	pipes := make(chan os.Signal, 1)
+	signal.Notify(pipes, syscall.SIGPIPE)
+	unread := untilUnread(context.Background(), pipes, func() bool { return isUnread(os.Stdout) || isUnread(os.Stderr) })
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	if !signal.Ignored(syscall.SIGHUP) { // nohup(1) makes the process ignore it
@@ -42,6 +43,21 @@ func start() int {
 		return cli.ExitBySignal + int(s)
 	}
 	return code
+}
+
+// untilUnread returns a context that ends at a SIGPIPE if nobody reads the output. The signal is also of a pipe to a
+// process that has ended, as of one that can't be traced, and then says nothing of the run.
+func untilUnread(parent context.Context, pipes <-chan os.Signal, outputIsUnread func() bool) context.Context {
+	ctx, cancel := context.WithCancel(parent)
+	go func() {
+		defer cancel()
+		for range pipes {
+			if outputIsUnread() {
+				return
+			}
+		}
+	}()
+	return ctx
 }
 
 // sameSignal is how soon after a signal another is the same one: timeout(1) sends each to the process

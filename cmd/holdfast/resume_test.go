@@ -210,6 +210,22 @@ func TestRunEndsWhereItsProgressIsNotRead(t *testing.T) {
 	nothingIn(t, dir)
 }
 
+// TestAPipeThatIsNotItsOutputEndsNoRun sends the signal of a pipe to a process that has ended, such as one that could not be traced.
+func TestAPipeThatIsNotItsOutputEndsNoRun(t *testing.T) {
+	skipWithoutSignals(t)
+	t.Parallel()
+	dir := t.TempDir()
+	c := startChild(t, small(dir, "--time", "1s", "--rounds", "2")...)
+	c.until(t, "round 1 of 2")
+	if err := c.Process.Signal(syscall.SIGPIPE); err != nil {
+		t.Fatal(err)
+	}
+	if code := c.exit(t); code != cli.ExitOK {
+		t.Errorf("exit code %d, stderr:\n%s", code, c.reported.String())
+	}
+	nothingIn(t, dir)
+}
+
 // TestIgnoredSignalsStayIgnored sends what nohup(1) makes a program ignore.
 func TestIgnoredSignalsStayIgnored(t *testing.T) {
 	skipWithoutSignals(t)

@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -24,9 +23,8 @@ var unreachable = regexp.MustCompile(`dial tcp|no such host|connection refused|p
 // A proxy is a directory in the layout of GOPROXY with every module that somebody may fetch, and the
 // environment in which go takes them from there, with no workspace.
 type proxy struct {
-	env    []string
-	newest string // the environment's line for modules that the cache may have in part
-	bin    string // GOBIN
+	env []string
+	bin string // GOBIN
 }
 
 // theProxy serves all tests: modules of others are fetched and unpacked once.
@@ -79,10 +77,9 @@ func makeProxy(t *testing.T) proxy {
 		t.Fatal(err)
 	}
 	cache, others, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
-	// The modules of others come from the cache where it has them. Ours must not get into it. A cache that has the module of a
-	// path's beginning, but not the path's own, hides the latter from go get: there it comes last.
+	// The modules of others come from the cache where it has them. Ours must not get into it.
 	bin, ours, kept := filepath.Join(made, "bin"), fileURL(dir), fileURL(filepath.Join(cache, "cache", "download"))
-	return proxy{bin: bin, newest: "GOPROXY=" + ours + "," + others + "|" + kept, env: append(os.Environ(), "GOWORK=off", "GOSUMDB=off", "GOMODCACHE="+filepath.Join(made, "modules"), "GOFLAGS=-mod=mod -modcacherw -trimpath -ldflags=-w",
+	return proxy{bin: bin, env: append(os.Environ(), "GOWORK=off", "GOSUMDB=off", "GOMODCACHE="+filepath.Join(made, "modules"), "GOFLAGS=-mod=mod -modcacherw -trimpath -ldflags=-w",
 		"CGO_ENABLED=0", "GOBIN="+bin, "GOPROXY="+strings.Join([]string{ours, kept, others}, ","))}
 }
 
@@ -118,7 +115,7 @@ var libraries = map[string][]library{
 	"adapters/logrus":     {{"github.com/sirupsen/logrus", "v1.8.3", "v1.10.2"}},
 	"adapters/lumberjack": {},
 	"adapters/renameio":   {},
-	"adapters/otel":       {{"go.opentelemetry.io/otel", "v1.19.0", "v1.45.0"}, {"go.opentelemetry.io/otel/metric", "v1.19.0", "v1.45.0"}, {"go.opentelemetry.io/otel/sdk/metric", "v1.19.0", "v1.45.0"}},
+	"adapters/otel":       {{"go.opentelemetry.io/otel", "v1.19.0", "v1.47.0"}, {"go.opentelemetry.io/otel/metric", "v1.19.0", "v1.47.0"}, {"go.opentelemetry.io/otel/sdk/metric", "v1.19.0", "v1.47.0"}},
 	"adapters/prometheus": {{"github.com/prometheus/client_golang", "v1.11.1", "v1.25.0"}},
 	"adapters/raft":       {{"github.com/hashicorp/raft", "v1.6.0", "v1.8.0"}, {"github.com/hashicorp/go-msgpack/v2", "v2.1.1", "v2.1.5"}, {"go.etcd.io/bbolt", "v1.3.6", "v1.5.0"}},
 	"adapters/zap":        {{"go.uber.org/zap", "v1.18.1", "v1.28.0"}},
@@ -178,13 +175,14 @@ func TestModulesCanBeFetched(t *testing.T) {
 		p.must(t, dir, "get", path+"@"+published)
 		p.must(t, dir, "build", "-o", os.DevNull, ".")
 		if len(newest) > 0 {
-			get := []string{"get"}
+			// Not by go get: it asks one proxy after the other, what is in its cache before each, and is content with the
+			// first in which a beginning of the path is a module. Where otel v1.47.0 is there before otel/sdk/metric, it
+			// says that otel "does not contain package". A requirement names the module itself.
+			edit := []string{"mod", "edit"}
 			for _, l := range newest {
-				get = append(get, l.path+"@"+l.newest)
+				edit = append(edit, "-require="+l.path+"@"+l.newest)
 			}
-			newest := p
-			newest.env = append(slices.Clone(p.env), p.newest)
-			newest.must(t, dir, get...)
+			p.must(t, dir, edit...)
 			p.must(t, dir, "build", "-o", os.DevNull, ".")
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -28,7 +27,6 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/internal/measure/trial"
 	"github.com/holdfast-go/holdfast/cmd/internal/place"
 	"github.com/holdfast-go/holdfast/cmd/internal/run"
-	"github.com/holdfast-go/holdfast/internal/retry"
 )
 
 const (
@@ -197,7 +195,7 @@ func (a *alternation) pair(ctx context.Context, number int) (err error) {
 		switch {
 		case err == nil:
 			return nil
-		case ctx.Err() != nil && !retry.Is(err, syscall.EPIPE): // else the signal is of a pipe to a process that ended
+		case ctx.Err() != nil:
 			return &cli.Refusal{Code: cli.ExitInterrupted, Err: fmt.Errorf("interrupted in pair %d", number)}
 		case errors.Is(limited.Err(), context.DeadlineExceeded):
 			return &cli.Refusal{Code: cli.ExitCannot, Err: fmt.Errorf("%s: pair %d did not end within %v", name, number, a.patience.Round(time.Second)), Hint: hint}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -79,11 +80,25 @@ func cannotWriteNew(flag, path string, err error) error {
 type HeldDir struct {
 	*os.Root
 	name string
-	In   *HeldDir // its parent, if HoldDir made it; nil: it existed
+	In   *HeldDir // its parent, if it was made; nil: it existed
 }
 
-// HoldDir opens a directory, and makes it and its parents if they don't exist.
-func HoldDir(path string, perm fs.FileMode) (*HeldDir, error) {
+// HoldDir opens a directory, and makes it if it does not exist. Its parent must exist: a mistyped path makes no tree.
+func HoldDir(path string, perm fs.FileMode) (*HeldDir, error) { return hold(path, perm, 1) }
+
+// HoldDirAll is HoldDir for a directory that no user has named: it makes the parents too.
+func HoldDirAll(path string, perm fs.FileMode) (*HeldDir, error) {
+	return hold(path, perm, math.MaxInt)
+}
+
+// noParent is the missing directory in which another one was to be made. It is an fs.ErrNotExist.
+type noParent string
+
+func (p noParent) Error() string      { return "there is no directory " + string(p) }
+func (noParent) Is(target error) bool { return target == fs.ErrNotExist }
+
+// hold makes up to so many levels of a path.
+func hold(path string, perm fs.FileMode, levels int) (*HeldDir, error) {
 	path = filepath.Clean(path)
 	if info, err := os.Stat(path); err == nil && !info.IsDir() { // to open a pipe would wait
 		return nil, &fs.PathError{Op: "open", Path: path, Err: syscall.ENOTDIR}
@@ -96,7 +111,10 @@ func HoldDir(path string, perm fs.FileMode) (*HeldDir, error) {
 	if !errors.Is(err, fs.ErrNotExist) || above == path {
 		return nil, err
 	}
-	in, err := HoldDir(above, perm)
+	if levels == 0 {
+		return nil, noParent(path)
+	}
+	in, err := hold(above, perm, levels-1)
 	if err != nil {
 		return nil, err
 	}
@@ -123,13 +141,24 @@ func (h *HeldDir) Close() error {
 	return err
 }
 
-// Undo removes the directories that HoldDir made, which must be empty, and closes h.
+// Undo removes the directories that were made, which must be empty, and closes h.
 func (h *HeldDir) Undo() error {
 	err := h.Root.Close()
 	if h.In != nil {
 		err = errors.Join(err, h.In.Remove(h.name), h.In.Undo())
 	}
 	return err
+}
+
+// CannotHold is the refusal of a directory that HoldDir can't open. What names it is a flag or a command.
+func CannotHold(what, dir string, err error) error {
+	if missing := noParent(""); errors.As(err, &missing) {
+		return Misuse("make it first, with mkdir -p", "%s %s: %w", what, dir, missing)
+	}
+	if errors.Is(err, syscall.ENOTDIR) {
+		return Misuse("choose a directory, or a new name", "%s %s: it is a file, or below a file", what, dir)
+	}
+	return Misuse("choose a directory that you may write to", "%s %s: %w", what, dir, Cause(err))
 }
 
 // IsPage returns an error if browsers would not open a file of this name as a page. An empty name means no file.
@@ -203,14 +232,11 @@ type File struct {
 }
 
 // WriteDir makes the files in the directory that a flag names, and the directory if it does
-// not exist. If that fails, it removes what it has made.
+// not exist; not its parent. If that fails, it removes what it has made.
 func WriteDir(flag, dir string, files []File) (err error) {
 	held, err := HoldDir(dir, 0o777)
-	switch {
-	case errors.Is(err, syscall.ENOTDIR):
-		return Misuse("choose a directory, or a new name", "%s %s: it is a file, or below a file", flag, dir)
-	case err != nil:
-		return Misuse("choose a directory that you may write to", "%s %s: %w", flag, dir, Cause(err))
+	if err != nil {
+		return CannotHold(flag, dir, err)
 	}
 	written := 0
 	defer func() {

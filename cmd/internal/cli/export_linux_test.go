@@ -33,7 +33,7 @@ func TestDirectoriesAreMadeWhereNoStrangerLeadsThem(t *testing.T) {
 				t.Fatal(err)
 			}
 			stop := isolate.ExchangingAll(t, parent, link)
-			held, err := HoldDir(filepath.Join(parent, "a", "b", "c", "d"), 0o755)
+			held, err := HoldDirAll(filepath.Join(parent, "a", "b", "c", "d"), 0o755)
 			if err == nil && remove {
 				_ = held.Undo() // a may be under another name
 			} else if err == nil {

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 )
@@ -18,8 +17,9 @@ func NewMan() *cobra.Command {
 	return &cobra.Command{
 		Use: "man directory",
 		Long: `Man writes the manual page of each command into a directory: holdfast.1,
-holdfast-bench.1 and so on. It makes the directory if it does not exist. For man(1)
-to find them, name the directory man1 and put its parent into MANPATH.`,
+holdfast-bench.1 and so on. It makes the directory if it does not exist, but none
+above it. For man(1) to find them, name the directory man1 and put its parent into
+MANPATH.`,
 		Example: `  holdfast man man1
   holdfast man --help`,
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
@@ -47,11 +47,8 @@ to find them, name the directory man1 and put its parent into MANPATH.`,
 // writeMan writes all pages or none, and overwrites no file.
 func writeMan(root *cobra.Command, dir string) (err error) {
 	held, err := HoldDir(dir, 0o755)
-	switch {
-	case errors.Is(err, syscall.ENOTDIR):
-		return Misuse("choose a directory, or a new name", "%s: it is a file, or below a file", dir)
-	case err != nil:
-		return Misuse("choose a directory that you may write to", "%s: %w", dir, Cause(err))
+	if err != nil {
+		return CannotHold("man", dir, err)
 	}
 	var made []string
 	defer func() {

@@ -81,7 +81,11 @@ func (b *Baseline) Prepare(isPlan bool) (err error) {
 	if err != nil || isPlan {
 		return err
 	}
-	if b.held, err = cli.HoldDir(dir, 0o755); err != nil {
+	hold := cli.HoldDir
+	if b.dir == "" {
+		hold = cli.HoldDirAll
+	}
+	if b.held, err = hold(dir, 0o755); err != nil {
 		return cannotSave(b.Save, err)
 	}
 	f, name, err := b.create()

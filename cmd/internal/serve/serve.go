@@ -86,8 +86,8 @@ func run(cmd *cobra.Command, studies study.List, dir, address string) error {
 		return err
 	}
 	defer root.Close()
-	// A browser that disconnects within a page must not end the program, and main ends at this
-	// signal.
+	// A server outlives the reader of its output. A browser that disconnects within a page raises this
+	// signal too, and main would end at it then.
 	signal.Ignore(syscall.SIGPIPE)
 	listener, err := net.Listen("tcp", address)
 	if err != nil {

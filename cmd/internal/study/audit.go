@@ -251,7 +251,7 @@ func (a *audit) measure(cmd *cobra.Command) (err error) {
 	}
 	if a.dir != "" {
 		if a.held, err = cli.HoldDir(a.dir, 0o755); err != nil {
-			return cli.Misuse("choose a directory that you may make", "-o: %w", err)
+			return cli.CannotHold("-o", a.dir, err)
 		}
 		defer a.held.Close()
 		if a.held.In == nil { // somebody has made it since

@@ -163,6 +163,9 @@ func (r *release) installable(p platform, files []file, stage string) error {
 			}
 			contents = append(contents, map[string]any{"src": from, "dst": to, "file_info": map[string]any{"mode": f.mode, "mtime": r.when.Format(time.RFC3339)}})
 		}
+		if packager == "rpm" { // which removes only directories that a package has
+			contents = append(contents, map[string]any{"dst": "/usr/share/doc/holdfast", "type": "dir", "file_info": map[string]any{"mode": 0o755, "mtime": r.when.Format(time.RFC3339)}})
+		}
 		config, err := json.Marshal(map[string]any{ // which is YAML too
 			"name": "holdfast", "arch": p.processor, "platform": "linux", "version": "v" + r.version, "version_schema": "semver",
 			"section": "utils", "priority": "optional", "maintainer": "The holdfast Authors", "homepage": home, "license": "BSD-3-Clause",

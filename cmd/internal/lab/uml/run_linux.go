@@ -192,12 +192,15 @@ func (k Kernel) process(ctx context.Context, g Guest, boot, memory string, print
 	if err != nil {
 		return errors.Join(err, killGroup(cmd.Process.Pid), cmd.Wait())
 	}
-	defer release()
 	// A kernel that panics aborts: its core would be as large as its memory.
 	_ = unix.Prlimit(cmd.Process.Pid, unix.RLIMIT_CORE, &unix.Rlimit{}, nil)
-	err = cmd.Wait()
+	// The group is killed while its leader is a zombie: behind Wait, another process may have that number.
+	for err = unix.EINTR; err == unix.EINTR; {
+		err = unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+	}
 	_ = killGroup(cmd.Process.Pid)
-	return err
+	release()
+	return cmd.Wait()
 }
 
 // keepWatch starts a shell that kills the group if this program ends without calling release. Else
