@@ -141,10 +141,10 @@ const (
 )
 
 type fiemapExtent struct {
-	logical, physical, length uint64
-	_                         [2]uint64
-	flags                     uint32
-	_                         [3]uint32
+	logical, _, length uint64
+	_                  [2]uint64
+	flags              uint32
+	_                  [3]uint32
 }
 
 type fiemap struct {
