@@ -32,9 +32,9 @@ func (Disk) DropRefused(fd int, at int64) {
 
 // hasUnwritten reports whether a file has bytes from an offset on in blocks that were never written.
 func hasUnwritten(fd int, at int64, flags uint32) bool {
-	var m struct { // small: nearly always the file ends in one extent
+	var m struct { // small, because nearly always there is one extent; a file in many pieces is asked for in more calls
 		fiemap
-		extent [4]fiemapExtent
+		extent [32]fiemapExtent
 	}
 	m.flags = flags
 	for at >= 0 {
