@@ -45,10 +45,10 @@ func TestTheNameOfADirectoryThatIsThereBecomesDurable(t *testing.T) {
 		dir := dirInMemory(t)
 		must(t, errors.Join(os.Mkdir(dir+"/from", 0o755), os.Mkdir(dir+"/to", 0o755)))
 		must(t, os.WriteFile(dir+"/from/file", []byte("text"), 0o644))
-		d := &forgetfulDisk{nth: 1}
+		d := &forgetfulDisk{nth: 1, dir: dir} // several are synced at once
 		o := Options{Policy: holdfast.Policy{Sync: holdfast.Sync{Mode: mode}}, Workers: 1}
-		if _, err := copyTrees(t.Context(), d, onePair(dir+"/to", dir+"/from"), o); !errors.Is(err, syscall.EIO) || d.dir != dir {
-			t.Errorf("%v: %v; the first to be synced was %q", mode, err, d.dir)
+		if _, err := copyTrees(t.Context(), d, onePair(dir+"/to", dir+"/from"), o); !errors.Is(err, syscall.EIO) {
+			t.Errorf("%v: %v; the name of to was not synced", mode, err)
 		}
 	}
 }

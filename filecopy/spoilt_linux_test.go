@@ -365,7 +365,7 @@ type forgetfulDisk struct {
 	sys.Disk
 	mu  sync.Mutex
 	nth int    // of the syncs of directories
-	dir string // that has lost its names
+	dir string // that has lost its names; if it is set before, nth is of its syncs
 }
 
 func (*forgetfulDisk) SyncsAll(int) bool { return false }
@@ -377,12 +377,17 @@ func (d *forgetfulDisk) Sync(fd int) error {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	path, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd))
+	if err != nil {
+		return err
+	}
+	if d.dir != "" && d.dir != path {
+		return nil
+	}
 	if d.nth--; d.nth != 0 {
 		return nil
 	}
-	if d.dir, err = os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd)); err != nil {
-		return err
-	}
+	d.dir = path
 	return syscall.EIO
 }
 
