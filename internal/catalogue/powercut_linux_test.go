@@ -52,7 +52,7 @@ func TestPowerCutsOfRealFileSystems(t *testing.T) {
 	for _, v := range verdicts {
 		states += v.Tally.States
 		rows[v.FS]++
-		liar := v.Control != "" && v.Control != "correct"
+		liar := v.IsLiar()
 		if liar != (v.Failure != nil) {
 			t.Errorf("%s, %s: %d states, %+v %s", v.FS, v.Workload, v.Tally.States, v.Failure, v.Unknown)
 		}
@@ -85,7 +85,7 @@ func TestModelIsCutWithoutRoot(t *testing.T) {
 		states := int64(0)
 		for _, v := range verdicts {
 			states += v.Tally.States
-			liar := v.Control != "" && v.Control != "correct"
+			liar := v.IsLiar()
 			if liar != (v.Failure != nil) || v.FS != powercut.Model || v.Unknown != "" {
 				t.Errorf("%s, %s: %d states, %+v %s", v.FS, v.Workload, v.Tally.States, v.Failure, v.Unknown)
 			}

@@ -202,7 +202,7 @@ func (v *Verdict) byHostile(ctx context.Context, w *Workload, o Options, most ti
 		all = slices.Insert(all, 2*n, a)
 	}
 	least := max(leastFaults, o.Least)
-	if w.isLiar() {
+	if w.IsLiar() {
 		least = len(all) // a liar is caught by the first that meets it
 	}
 	return inject(ctx, v, all, least, end, func(a attack, seed uint64) error {

@@ -27,7 +27,7 @@ const leastForLiar = 40
 // byKill makes the verdict of level kill.
 func (v *Verdict) byKill(ctx context.Context, w *Workload, o Options, most time.Duration) error {
 	end, least := time.Now().Add(most), max(1, o.Least)
-	if w.isLiar() {
+	if w.IsLiar() {
 		least = max(least, leastForLiar)
 	}
 	r := rand.New(rand.NewPCG(v.Seed, 0))

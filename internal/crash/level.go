@@ -377,7 +377,7 @@ func (w *Workload) shows(level Level) bool {
 	case Kill:
 		return !w.Cut && !w.Failing
 	case Fault:
-		return (!w.isLiar() || w.Failing) && !w.Cut
+		return (!w.IsLiar() || w.Failing) && !w.Cut
 	default:
 		return !w.Failing
 	}
@@ -405,6 +405,9 @@ func (l Level) bound(loss holdfast.Loss) holdfast.Bound {
 	return loss.Process
 }
 
+// IsLiar reports whether the verdict is about a program or a disk that must be caught.
+func (v *Verdict) IsLiar() bool { return v.Control != "" && v.Control != "correct" }
+
 // judge says what the failure means, or that there is none. In doubted are the file systems of this
 // level where a control did not show what it must.
 func (v *Verdict) judge(doubted map[string]bool) {
@@ -417,7 +420,7 @@ func (v *Verdict) judge(doubted map[string]bool) {
 	case v.Unknown != "":
 		doubted[v.FS] = doubted[v.FS] || v.Control != ""
 		v.Verdict = NotKnown
-	case v.Control == "correct" && caught, v.Control != "" && v.Control != "correct" && !caught:
+	case v.Control == "correct" && caught, v.IsLiar() && !caught:
 		doubted[v.FS] = true
 		v.Verdict = NotKnown
 	case v.Control != "":
@@ -812,7 +815,7 @@ func (v *Verdict) Explore(w *Workload, e Exploration) error {
 		part = 2
 	}
 	end := e.End.Add(-time.Until(e.End) / part)
-	late := func() bool { return !e.End.IsZero() && !w.isLiar() && time.Now().After(end) } // a liar is caught however little time there is
+	late := func() bool { return !e.End.IsZero() && !w.IsLiar() && time.Now().After(end) } // a liar is caught however little time there is
 	x := &explorer{targets: w.Targets(v.Policy), loss: v.Loss, read: e.Read, late: late}
 	first, err := e.Record(0, v.Seed, Tree{})
 	if err != nil && !e.fails {

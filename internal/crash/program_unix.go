@@ -294,7 +294,7 @@ func (p Program) Survey(ctx context.Context, dir string) (*Survivors, error) {
 	}
 	defer g.end()
 	g.take(read)
-	read.WaitDelay = time.Second // for its children, which are killed with it
+	read.WaitDelay = readPatience / 6 // for its children, which are killed with it
 	var text, told bytes.Buffer
 	read.Stdout, read.Stderr = &text, &told
 	keeper, err := keep(g, read)

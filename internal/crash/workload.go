@@ -73,8 +73,8 @@ func (w *Workload) lossOf(p holdfast.Policy) holdfast.Loss {
 	return p.Loss()
 }
 
-// isLiar reports whether a workload is a control that must be caught.
-func (w *Workload) isLiar() bool { return w.Control != "" && w.Control != "correct" }
+// IsLiar reports whether a workload is a control that must be caught.
+func (w *Workload) IsLiar() bool { return w.Control != "" && w.Control != "correct" }
 
 // A System is where a workload writes. Paths have slashes, and begin in the workload's directory.
 type System interface {

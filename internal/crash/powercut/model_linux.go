@@ -202,7 +202,7 @@ func (r *room) judgeModel(c *cell, end time.Time) (*crash.Verdict, error) {
 	}
 	switch f := v.Failure; {
 	case f == nil:
-	case v.Control != "" && v.Control != "correct":
+	case v.IsLiar():
 		f.Log = nil // a liar's files are not kept
 	default:
 		f.Shrink()

@@ -126,7 +126,7 @@ func (d *disk) restartOf(noted uint64, left *crash.Survivors) (*restart, error) 
 func (c *cell) killedAfter(long time.Duration) time.Duration {
 	random := rand.New(rand.NewPCG(c.seed, 9))
 	w := c.Workload
-	if w.Outlived || c.liar != "" || w.Control != "" && w.Control != "correct" || random.IntN(2) == 0 {
+	if w.Outlived || c.liar != "" || w.IsLiar() || random.IntN(2) == 0 {
 		return 0
 	}
 	return time.Duration(float64(time.Millisecond) * math.Pow(max(1, float64(long)/float64(time.Millisecond)), random.Float64()))
@@ -148,7 +148,7 @@ func (c *cell) refused() int {
 		return 0
 	case w.Failing: // it must meet it
 		most = 3 // however few records a slow guest writes
-	case w.Control != "" && w.Control != "correct" || c.killedAfter(time.Second) > 0 || random.IntN(2) == 0:
+	case w.IsLiar() || c.killedAfter(time.Second) > 0 || random.IntN(2) == 0:
 		return 0
 	}
 	return int(math.Pow(most, random.Float64()))

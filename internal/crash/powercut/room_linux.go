@@ -329,8 +329,12 @@ func (r *room) cells() (cells []*cell, err error) {
 // secondEvery is of how many states one is run on again.
 const secondEvery = 4
 
-// leastStates are judged even when the time is over, and all that a liar needs.
-const leastStates = 4
+// leastStates are judged even when the time is over, and of a liar all, in so many runs until it is caught: one on a busy machine
+// may be too short to show it.
+const (
+	leastStates = 4
+	liarRuns    = 5
+)
 
 // lasts is how long the first run of a cell writes, if its states are to be judged until end.
 func (c *cell) lasts(end time.Time) time.Duration {
@@ -346,25 +350,40 @@ func (r *room) judge(c *cell, end time.Time) (*crash.Verdict, error) {
 	if c.kind.Name == Model {
 		return r.judgeModel(c, end)
 	}
-	began := time.Now()
+	began, runs := time.Now(), 1
 	v := c.verdict()
+	if v.IsLiar() {
+		runs = liarRuns
+	}
+	for ; runs > 0 && v.Failure == nil; runs-- {
+		if err := r.judgeRun(c, v, end); err != nil {
+			return nil, err
+		}
+		c.seed += 1 << 32 // below it are other cells'
+	}
+	v.Elapsed = time.Since(began)
+	return v, nil
+}
+
+// judgeRun adds a run of a cell, and its states, to the verdict.
+func (r *room) judgeRun(c *cell, v *crash.Verdict, end time.Time) error {
 	l, err := r.record(c, c.lasts(end))
 	if run := (*crash.RunError)(nil); errors.As(err, &run) { // its moment does not come again: there is nothing to keep
 		violation := &crash.Violation{Rule: "again", Words: run.Error()}
 		v.Failure = &crash.Failure{Violation: violation, State: crash.State{Crash: crash.Process}, Words: violation.Words, Kill: 1}
-		v.Tally.Violations, v.Elapsed = 1, time.Since(began)
-		return v, nil
+		v.Tally.Violations = 1
+		return nil
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := os.Mkdir(c.dir, 0o700); err != nil {
-		return nil, err
+		return err
 	}
 	defer os.RemoveAll(c.dir)
 	m, err := mounterOf(l, r.workloads, c.dir, c.step)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, e := range l.Entries {
 		if e.Op == crash.Lose {
@@ -372,7 +391,6 @@ func (r *room) judge(c *cell, end time.Time) (*crash.Verdict, error) {
 		}
 	}
 	random := rand.New(rand.NewPCG(c.seed, 5))
-	liar := v.Control != "" && v.Control != "correct"
 	acknowledged := int64(0)
 	c.step("states")
 	// Each round goes through the whole log, so that the end of the time takes no part of it away.
@@ -380,7 +398,7 @@ func (r *room) judge(c *cell, end time.Time) (*crash.Verdict, error) {
 		round = min(round, r.order.States-done)
 		cursor := m.cursor(l)
 		for _, at := range positions(l, round, random) {
-			if v.Failure != nil || !liar && done >= leastStates && time.Now().After(end) {
+			if v.Failure != nil || !v.IsLiar() && done >= leastStates && time.Now().After(end) {
 				done = r.order.States
 				break
 			}
@@ -389,7 +407,7 @@ func (r *room) judge(c *cell, end time.Time) (*crash.Verdict, error) {
 			s := cursor.someState(random)
 			violation, err := m.judge(cursor, &s, random.IntN(secondEvery) == 0, &v.Tally)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			if violation != nil {
 				v.Failure = &crash.Failure{Violation: violation, State: s, Log: l, Words: violation.Words}
@@ -402,15 +420,14 @@ func (r *room) judge(c *cell, end time.Time) (*crash.Verdict, error) {
 	v.Tally.Acknowledged += acknowledged
 	switch f := v.Failure; {
 	case f == nil:
-	case liar:
+	case v.IsLiar():
 		f.Log = nil // a liar's files are not kept
 	default:
 		if err := m.shrink(f); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	v.Elapsed = time.Since(began)
-	return v, nil
+	return nil
 }
 
 // someState chooses one of a few power cuts at the cursor.
