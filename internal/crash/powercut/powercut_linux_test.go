@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/crash"
 	"github.com/holdfast-go/holdfast/internal/isolate"
@@ -437,6 +439,10 @@ func loopOfStoppedDisk(dir string) error {
 	}
 	defer d.kill()
 	if err := server.Process.Signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	// One of its threads may answer until all have stopped.
+	if err := unix.Waitid(unix.P_PID, server.Process.Pid, nil, unix.WSTOPPED|unix.WNOWAIT, nil); err != nil {
 		return err
 	}
 	waiting := make(chan error, 1)
