@@ -568,8 +568,8 @@ func answered(command string, err error) bool {
 // lacking returns what a command needs that is not here, as it says itself: root's
 // rights, programs that make file systems, or a kernel. Empty is nothing.
 func lacking(command string, err error, out string) string {
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != 3 || !strings.HasPrefix(out, "holdfast: --fs: ") && !strings.HasPrefix(out, "holdfast: --kernel ") {
+	cannot := func(begins string) bool { return strings.HasPrefix(out, "holdfast: "+begins) }
+	if err == nil || !cannot("--fs: ") && !cannot("--kernel ") && !cannot("level power is not possible on ") {
 		return ""
 	}
 	kinds, err := volume.Parse("ext4")
