@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,7 +45,7 @@ func (f *File) exchangeLocked(next func(*logFile) (*logFile, error)) error {
 		if err != nil && !isFinal(err) {
 			first := err
 			if err = c.Flush(); err != nil { // the first may be an old failure of the background
-				errors.As(first, &f.reported) // an error that a call returned is reported
+				f.reported = append(f.reported, writeError(first)) // an error that a call returned is reported
 			}
 		}
 		if err != nil && !isFinal(err) {
@@ -271,6 +272,7 @@ func (f *File) onWriterError(c *current, err error) {
 	defer f.mu.Unlock()
 	if !isFinal(err) {
 		f.failingLocked(c, err)
+		f.reported = f.reported[max(0, slices.Index(f.reported, writeError(err))):] // it hears them in order, and later than a call may
 		return
 	}
 	f.endedLocked(c, err)

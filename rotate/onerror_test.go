@@ -146,7 +146,7 @@ func TestAFailureHeardLateIsNoSecondOne(t *testing.T) {
 		if _, err := f.Write([]byte("record\n")); err != nil {
 			t.Fatal(err)
 		}
-		f.onWriterError(f.current.Load(), f.reported)
+		f.onWriterError(f.current.Load(), f.reported[0])
 		if n := f.Stats().Errors; n != 1 || f.Err() != nil {
 			t.Errorf("%d failures, Err = %v", n, f.Err())
 		}
@@ -154,6 +154,26 @@ func TestAFailureHeardLateIsNoSecondOne(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestTwoFailuresHeardLateAreTwo, though calls returned both before the Writer reported the first.
+func TestTwoFailuresHeardLateAreTwo(t *testing.T) {
+	f := opened(t, newMemory(t), Options{})
+	c, failures := f.current.Load(), []*holdfast.WriteError{{Flushed: 1}, {Flushed: 2}}
+	for _, err := range failures {
+		f.failed(c, err, true)
+		f.failing = nil // a record was accepted
+	}
+	for _, err := range failures {
+		f.onWriterError(c, err)
+	}
+	f.failed(c, failures[1], true)
+	if n := f.Stats().Errors; n != 2 || len(f.reported) != 1 {
+		t.Errorf("%d failures; %d are known", n, len(f.reported))
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestStatsHaveTheirKeys in JSON, which say the units. Who reads them looks for no others.

@@ -66,7 +66,7 @@ type File struct {
 	mu       sync.RWMutex
 	closed   bool
 	failing  error                       // the last failed write, until a record is accepted
-	reported *holdfast.WriteError        // the last one noted
+	reported []*holdfast.WriteError      // noted, from the last that onWriterError has heard on
 	wanted   bool                        // Rotate was called, and the rotation has not succeeded yet
 	due      time.Time                   // the next rotation by time; zero: never
 	attended time.Time                   // the time of the last attendLocked
@@ -241,16 +241,22 @@ func (f *File) failed(c *current, err error, first bool) (again bool) {
 
 // failingLocked notes a failed write. Until a record is accepted, more failures are not noted.
 func (f *File) failingLocked(c *current, err error) {
-	var failed *holdfast.WriteError
-	if errors.As(err, &failed) && failed == f.reported {
+	failed := writeError(err)
+	if slices.Contains(f.reported, failed) {
 		return // the failed call has reported it already
 	}
 	if f.failing == nil {
-		f.reported = failed
+		f.reported = append(f.reported, failed)
 		f.note(&Error{Op: "write", Path: f.path, AtRisk: c.Written() - c.Flushed(), Err: err})
 	}
 	f.failing = err
 	f.current.Load().file.turn.Store(-1) // the next accepted record ends the failure
+}
+
+// writeError returns the failed write that an error is of, or nil.
+func writeError(err error) (failed *holdfast.WriteError) {
+	errors.As(err, &failed)
+	return failed
 }
 
 // isFinal reports whether an error of a Writer is final.

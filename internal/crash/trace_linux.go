@@ -91,9 +91,18 @@ func (t *trace) add(e Entry) {
 }
 
 func (t *trace) fail(err error) {
-	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ESRCH) { // the program was killed meanwhile
+	if err != nil && !ofKilled(err) {
 		t.err = errors.Join(t.err, err)
 	}
+}
+
+// ofKilled reports whether an error is of a program that was killed meanwhile. Until its directory in /proc is gone, its
+// descriptors are refused.
+func ofKilled(err error) bool {
+	if at := (*fs.PathError)(nil); errors.Is(err, unix.EACCES) && errors.As(err, &at) {
+		_, err = os.Lstat(at.Path)
+	}
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH)
 }
 
 // meet is told of a call before it is made.
