@@ -45,7 +45,7 @@ func (f *File) exchangeLocked(next func(*logFile) (*logFile, error)) error {
 		if err != nil && !isFinal(err) {
 			first := err
 			if err = c.Flush(); err != nil { // the first may be an old failure of the background
-				f.reported = append(f.reported, writeError(first)) // an error that a call returned is reported
+				f.know(writeError(first)) // an error that a call returned is reported
 			}
 		}
 		if err != nil && !isFinal(err) {

@@ -176,6 +176,28 @@ func TestTwoFailuresHeardLateAreTwo(t *testing.T) {
 	}
 }
 
+// TestALastingFailureTakesNoMemory, though each rotation meets it anew.
+func TestALastingFailureTakesNoMemory(t *testing.T) {
+	d := newMemory(t)
+	f := opened(t, d, Options{Policy: holdfast.Buffered(4 * holdfast.KiB)})
+	f.Write([]byte("record\n"))
+	d.Add(fault.DiskFault{Op: fault.DiskWrite, Err: syscall.EIO})
+	for range 3 * mostReported {
+		if err := f.Rotate(); !errors.Is(err, syscall.EIO) {
+			t.Fatal(err)
+		}
+	}
+	f.mu.Lock()
+	if n := len(f.reported); n == 0 || n > mostReported {
+		t.Errorf("%d failures are kept", n)
+	}
+	f.mu.Unlock()
+	d.Mend()
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestStatsHaveTheirKeys in JSON, which say the units. Who reads them looks for no others.
 func TestStatsHaveTheirKeys(t *testing.T) {
 	text, err := json.Marshal(Stats{Compressing: "app.log"})

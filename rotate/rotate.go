@@ -246,11 +246,19 @@ func (f *File) failingLocked(c *current, err error) {
 		return // the failed call has reported it already
 	}
 	if f.failing == nil {
-		f.reported = append(f.reported, failed)
+		f.know(failed)
 		f.note(&Error{Op: "write", Path: f.path, AtRisk: c.Written() - c.Flushed(), Err: err})
 	}
 	f.failing = err
 	f.current.Load().file.turn.Store(-1) // the next accepted record ends the failure
+}
+
+// mostReported is how many failures are kept at most until onWriterError hears them: of a lasting one it hears the first alone.
+const mostReported = 100
+
+// know keeps a failure that a call has reported, so that it is not noted again when onWriterError hears it.
+func (f *File) know(failed *holdfast.WriteError) {
+	f.reported = append(f.reported[max(0, len(f.reported)+1-mostReported):], failed)
 }
 
 // writeError returns the failed write that an error is of, or nil.
